@@ -1,0 +1,80 @@
+# One door to everything a person or a machine does with this repository: `make help`.
+
+PYTHON = python3
+VENV = .venv
+BIN = $(VENV)/bin
+STAMP = $(VENV)/.installed
+TEST_WORKERS = auto
+TEST_ARGS =
+CASES = tests/scenarios
+JOBS = 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run serve test check verify verify-format verify-lint verify-types verify-imports \
+	verify-protos verify-generated fix generate scenarios clients-go lock clean
+
+help: ## list what can be done
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
+
+setup: $(STAMP) ## make the virtual environment from the lock file
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Muster needs Python 3.11 or newer, or make PYTHON=python3.11")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $(STAMP)
+
+run: setup ## schedule the example workloads on an embedded store and serve until stopped
+	$(BIN)/muster demo
+
+serve: setup ## serve on the store that MUSTER_STORE_URL names, or ./muster.db
+	$(BIN)/muster serve
+
+test: setup ## run all tests, on SQLite and PostgreSQL
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) $(TEST_ARGS)
+
+check: verify test ## all that a change must pass
+
+verify: verify-format verify-lint verify-types verify-imports verify-protos verify-generated ## all checks that need no test
+
+verify-format: setup ## is all Python formatted?
+	$(BIN)/ruff format --check .
+
+verify-lint: setup ## does ruff find fault?
+	$(BIN)/ruff check .
+
+verify-types: setup ## do the types hold, strictly?
+	$(BIN)/mypy
+
+verify-imports: setup ## do imports go one way?
+	$(BIN)/lint-imports --no-logo
+
+verify-protos: setup ## does buf find fault with the contract?
+	$(BIN)/buf lint protos
+
+verify-generated: setup ## are the committed stubs what the protos say?
+	$(BIN)/python protos/generate.py --check
+
+fix: setup ## format, and mend what ruff can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+generate: setup ## write the stubs from the protos
+	$(BIN)/python protos/generate.py
+
+scenarios: setup ## run the case files in CASES=DIR, JOBS=n at a time, each on a server of its own
+	$(BIN)/python tests/scenarios/run.py --jobs $(JOBS) $(CASES)
+
+clients-go: ## build the Go client
+	cd clients/go && go build ./... && go vet ./...
+
+lock: setup ## write the lock files anew from pyproject.toml
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
+		--group dev pyproject.toml --output-file requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+		--constraints requirements.lock pyproject.toml --output-file docker/requirements.lock
+
+clean: ## remove all that make and the tests leave behind
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	find . -type d -name __pycache__ -prune -exec rm -rf {} +
