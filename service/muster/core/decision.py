@@ -1,0 +1,110 @@
+"""What a cycle decides: the value that the engine commits, and that determinism compares.
+
+Names and numbers only; messages are composed from reasons by `core.messages`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+
+from muster.model.meta import ObjectKey
+
+
+class Status(IntEnum):
+    """Status of a group after each child (semantics 5.2), from M, S, R, U, UU."""
+
+    SUCCESS = 1
+    WAIT = 2
+    UNSCHEDULABLE = 3
+    UNSCHEDULABLE_AND_UNRESOLVABLE = 4
+
+
+class DecisionCode(Enum):
+    """What became of the unit; the values are the names in the API without their prefix."""
+
+    SCHEDULED = "SCHEDULED"
+    WAITING_FOR_PREEMPTION = "WAITING_FOR_PREEMPTION"
+    FITS_WITHOUT_PREEMPTION = "FITS_WITHOUT_PREEMPTION"
+    UNSCHEDULABLE = "UNSCHEDULABLE"
+    UNSCHEDULABLE_AND_UNRESOLVABLE = "UNSCHEDULABLE_AND_UNRESOLVABLE"
+    INVALID = "INVALID"
+    SCHEDULER_ERROR = "SCHEDULER_ERROR"
+    GATED = "GATED"
+    PENDING = "PENDING"
+    UNCHANGED = "UNCHANGED"
+
+
+class SearchEnd(Enum):
+    """How the bounded search ended (semantics 5.5)."""
+
+    NOT_NEEDED = "NOT_NEEDED"
+    FOUND = "FOUND"
+    EXHAUSTED = "EXHAUSTED"
+    BUDGET_SPENT = "BUDGET_SPENT"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why something failed: a machine-readable code, its text, how many nodes it concerns, further facts."""
+
+    code: str
+    message: str
+    node_count: int = 0
+    details: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupResult:
+    """One level of the recursion.
+
+    required, satisfied, remaining, unschedulable, unresolvable are M, S, R, U, UU of semantics 5.2.
+    domain_key/domain_value: the chosen domain of a constrained group that succeeded, else "".
+    tried, pruned: candidates that were simulated, and that a capacity bound ruled out.
+    pod_reasons: per signature index, why pods of that signature were not placed (leaf groups).
+    """
+
+    key: ObjectKey
+    status: Status
+    required: int = 1
+    satisfied: int = 0
+    remaining: int = 0
+    unschedulable: int = 0
+    unresolvable: int = 0
+    domain_key: str = ""
+    domain_value: str = ""
+    tried: int = 0
+    pruned: int = 0
+    reasons: tuple[Reason, ...] = ()
+    pod_reasons: dict[int, tuple[Reason, ...]] = field(default_factory=dict)
+    children: tuple[GroupResult, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Assignments:
+    """Pod to node in columns, in the order of leaf group, then pod.
+
+    pods: ordinals; nodes: each node's name once; node_index: for each pod its place in `nodes`.
+    """
+
+    pods: tuple[int, ...] = ()
+    nodes: tuple[str, ...] = ()
+    node_index: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    end: SearchEnd = SearchEnd.NOT_NEEDED
+    steps: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The outcome of one cycle for one unit. `message` is the root's, as conditions carry it."""
+
+    unit: ObjectKey
+    code: DecisionCode
+    result: GroupResult | None = None
+    assignments: Assignments = Assignments()
+    search: Search = Search()
+    message: str = ""

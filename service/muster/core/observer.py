@@ -1,0 +1,64 @@
+"""How the core tells what it does, without knowing who listens: nested sections with counters.
+
+The telemetry adapter makes spans of it; the null observer costs one call a level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+
+class Observer(Protocol):
+    """Sections nest like the recursion. `enter` returns nothing to hold; `leave` closes the innermost open section.
+
+    kinds: "cycle", "group", "pods", "preemption". Attribute names are those of architecture.md (level, kind, key,
+    policy, m, s, r, u, uu, status, domain, tried, pruned, pods). `candidate` is called for a tried domain, only
+    while `is_recording`.
+    """
+
+    @property
+    def is_recording(self) -> bool: ...
+
+    def enter(self, section: str, name: str) -> None: ...
+
+    def leave(self, attributes: dict[str, str | int]) -> None: ...
+
+    def candidate(self, attributes: dict[str, str | int]) -> None: ...
+
+
+class NullObserver:
+    """Hears nothing."""
+
+    is_recording = False
+
+    def enter(self, section: str, name: str) -> None:
+        """Ignore the section."""
+
+    def leave(self, attributes: dict[str, str | int]) -> None:
+        """Ignore the counters."""
+
+    def candidate(self, attributes: dict[str, str | int]) -> None:
+        """Ignore the candidate."""
+
+
+class RecordingObserver:
+    """Keeps what it hears as tuples (event, monotonic_ns, ...), so that a worker process can send them home.
+
+    The clock is handed in: the core itself has none.
+    """
+
+    is_recording = True
+
+    def __init__(self, clock_ns: Callable[[], int]) -> None:
+        self._now = clock_ns
+        self.events: list[tuple[object, ...]] = []
+
+    def enter(self, section: str, name: str) -> None:
+        self.events.append(("enter", self._now(), section, name))
+
+    def leave(self, attributes: dict[str, str | int]) -> None:
+        self.events.append(("leave", self._now(), attributes))
+
+    def candidate(self, attributes: dict[str, str | int]) -> None:
+        self.events.append(("candidate", self._now(), attributes))

@@ -1,0 +1,1 @@
+"""The imperative shell: keeps the state, queues units, has them decided, commits."""

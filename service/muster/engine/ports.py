@@ -1,0 +1,247 @@
+"""What the engine needs from the outside: a store, a clock, ids. The values that cross are defined here too.
+
+The store is synchronous: the engine calls `commit` from its one writer thread and reads from reader threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple, Protocol
+
+from muster.core.decision import Decision
+from muster.model.meta import ObjectKey
+from muster.model.objects import ClusterObject
+
+
+class EventType(IntEnum):
+    """What a revision did to an object."""
+
+    ADDED = 1
+    MODIFIED = 2
+    DELETED = 3
+
+
+class Change(NamedTuple):
+    """One object in one revision. `object` is the state after it, for DELETED the last state.
+
+    `previous_labels` is set where the write changed the labels, so that a watch with a selector knows who left.
+    """
+
+    type: EventType
+    object: ClusterObject
+    previous_labels: dict[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """All that one revision changed: what watches read and replays resume from."""
+
+    revision: int
+    time_us: int
+    changes: tuple[Change, ...]
+
+
+class UnitState(IntEnum):
+    """State of a queued unit (semantics 4). IN_FLIGHT lives in memory alone: a restart finds the unit ACTIVE."""
+
+    PENDING = 1
+    GATED = 2
+    ACTIVE = 3
+    BACKOFF = 4
+    UNSCHEDULABLE = 5
+    IN_FLIGHT = 6
+    WAITING_FOR_PREEMPTION = 7
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedUnit:
+    """One row of the queue.
+
+    priority: number of the whole tree. since_us: when the unit got its first pending pod. attempts: failures in a row.
+    not_before_us: end of the backoff (0: none). last_attempt_us: 0 before the first. reasons: codes of the last failure.
+    """
+
+    key: ObjectKey
+    state: UnitState
+    priority: int = 0
+    since_us: int = 0
+    attempts: int = 0
+    not_before_us: int = 0
+    last_attempt_us: int = 0
+    reasons: tuple[str, ...] = ()
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingGroup:
+    """A group whose root has not been seen; `missing` is the ancestor that is not there (or the cycle's own key)."""
+
+    key: ObjectKey
+    missing: ObjectKey
+
+
+@dataclass(frozen=True, slots=True)
+class PendingMember:
+    """A pod whose group or root has not been seen."""
+
+    key: ObjectKey
+    missing: ObjectKey
+
+
+@dataclass(frozen=True, slots=True)
+class AssignmentColumns:
+    """Assignments with names, as the API gives them; node_index[i] is pod i's place in `nodes`."""
+
+    namespace: str = ""
+    nodes: tuple[str, ...] = ()
+    pods: tuple[str, ...] = ()
+    uids: tuple[str, ...] = ()
+    node_index: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRecord:
+    """A committed decision, as GetDecision returns it. `trace_id` and times are outside what determinism compares."""
+
+    id: str
+    revision: int
+    snapshot_revision: int
+    decision: Decision
+    assignments: AssignmentColumns = AssignmentColumns()
+    trace_id: str = ""
+    profile: str = ""
+    create_us: int = 0
+    duration_us: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRecord:
+    """A success kept for replay: the same id with another digest is refused, with the same digest answered by `response`."""
+
+    method: str
+    request_id: str
+    digest: bytes
+    response: bytes
+    time_us: int
+
+
+@dataclass(slots=True)
+class ClusterWrites:
+    """What one transaction changes in one cluster; it may span several revisions, `entries` has one for each.
+
+    `puts` holds the final state of every object written, `removed` the last state of those that go.
+    `token` is the fencing token: the transaction fails if another owner has taken the cluster.
+    """
+
+    cluster: str
+    token: int
+    revision: int
+    created: bool = False
+    puts: dict[ObjectKey, ClusterObject] = field(default_factory=dict)
+    removed: dict[ObjectKey, ClusterObject] = field(default_factory=dict)
+    entries: list[LogEntry] = field(default_factory=list)
+    unit_puts: dict[ObjectKey, QueuedUnit] = field(default_factory=dict)
+    unit_removals: set[ObjectKey] = field(default_factory=set)
+    pending_group_puts: dict[ObjectKey, PendingGroup] = field(default_factory=dict)
+    pending_group_removals: set[ObjectKey] = field(default_factory=set)
+    pending_member_puts: dict[ObjectKey, PendingMember] = field(default_factory=dict)
+    pending_member_removals: set[ObjectKey] = field(default_factory=set)
+    decisions: list[DecisionRecord] = field(default_factory=list)
+    requests: list[RequestRecord] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class LoadedCluster:
+    """Everything of one cluster that a restart needs. Pods that share a value share it by reference again."""
+
+    name: str
+    revision: int
+    compacted_revision: int
+    objects: list[ClusterObject]
+    units: list[QueuedUnit]
+    pending_groups: list[PendingGroup]
+    pending_members: list[PendingMember]
+
+
+class FencedError(Exception):
+    """Another process owns the store or the cluster now: stop, drop what was assumed, load again."""
+
+
+class StoreUnavailableError(Exception):
+    """The store did not take the transaction (full disk, lost connection); nothing of it was written."""
+
+
+class ForeignStoreError(Exception):
+    """The database is not Muster's, or of a newer version than this one knows."""
+
+
+class Store(Protocol):
+    """A durable store. All methods may raise StoreUnavailableError."""
+
+    def open(self) -> None:
+        """Connect, migrate to the newest schema, take the owner's lock. Raises ForeignStoreError."""
+        ...
+
+    def close(self) -> None: ...
+
+    def acquire(self, cluster: str) -> int:
+        """Become the owner of the cluster: raise its fencing token by one and return it."""
+        ...
+
+    def list_clusters(self) -> list[str]: ...
+
+    def load_cluster(self, cluster: str) -> LoadedCluster: ...
+
+    def delete_cluster(self, cluster: str, token: int) -> None: ...
+
+    def commit(self, writes: Sequence[ClusterWrites]) -> None:
+        """All of it in one transaction, durable on return. Raises FencedError, StoreUnavailableError."""
+        ...
+
+    def read_log(self, cluster: str, after_revision: int, limit: int) -> list[LogEntry]:
+        """Entries with a greater revision, ascending, at most `limit`; the caller has checked compaction."""
+        ...
+
+    def compacted_revision(self, cluster: str) -> int:
+        """The newest revision whose entry is gone (0: none is)."""
+        ...
+
+    def compact(self, cluster: str, token: int, *, log_before_revision: int, requests_before_us: int,
+                decisions_before_revision: int) -> None:
+        """Forget log entries, requests and decisions below these bounds, and shared values that nothing uses any more."""
+        ...
+
+    def find_request(self, cluster: str, method: str, request_id: str) -> RequestRecord | None: ...
+
+    def get_decision(self, cluster: str, decision_id: str) -> DecisionRecord | None: ...
+
+    def list_decisions(
+        self,
+        cluster: str,
+        *,
+        unit: ObjectKey | None = None,
+        codes: Iterable[str] = (),
+        from_us: int | None = None,
+        to_us: int | None = None,
+        before_revision: int | None = None,
+        after_revision: int | None = None,
+        limit: int = 500,
+    ) -> list[DecisionRecord]:
+        """Newest first (ascending when `after_revision` is given)."""
+        ...
+
+
+class Clock(Protocol):
+    """Wall time for what is stored, monotonic time for durations."""
+
+    def now_us(self) -> int: ...
+
+    def monotonic(self) -> float: ...
+
+
+class Ids(Protocol):
+    """Makes uids and decision ids."""
+
+    def uid(self) -> str: ...
