@@ -1,0 +1,324 @@
+"""What the engine offers to the RPC layer: values and the `SchedulingEngine` Protocol.
+
+All methods run on the event loop's thread and may raise the refusals of `engine.errors`. An acknowledged write is
+durable when its coroutine returns; every read sees at least all writes acknowledged before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple, Protocol
+
+from muster.engine.ports import Change, DecisionRecord, PendingGroup, PendingMember, QueuedUnit, UnitState
+from muster.model.meta import ObjectKey
+from muster.model.objects import ClusterObject
+from muster.model.pod import PodBatch
+from muster.validation.violations import Violation
+
+
+class Outcome(Enum):
+    """What Apply did to one object."""
+
+    CREATED = "CREATED"
+    UPDATED = "UPDATED"
+    UNCHANGED = "UNCHANGED"
+
+
+class DeleteOutcome(Enum):
+    """What Delete did for one ref: gone, marked (goes later), or was not there (allow_missing)."""
+
+    DELETED = "DELETED"
+    MARKED = "MARKED"
+    MISSING = "MISSING"
+
+
+class ReportOutcome(Enum):
+    """What ReportPods did with one report."""
+
+    ACCEPTED = "ACCEPTED"
+    UNCHANGED = "UNCHANGED"
+    STALE = "STALE"
+    UNKNOWN_POD = "UNKNOWN_POD"
+    INVALID = "INVALID"
+
+
+class Propagation(Enum):
+    """What a Delete does with what the object owns."""
+
+    BACKGROUND = "BACKGROUND"
+    FOREGROUND = "FOREGROUND"
+    ORPHAN = "ORPHAN"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestIdentity:
+    """For replay of a lost answer: `digest` is of the whole request without its id, `method` the RPC's name."""
+
+    method: str
+    request_id: str
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedObject:
+    """Result of one object of an Apply, in request order. A PodBatch has the counts, its outcome is the strongest one."""
+
+    outcome: Outcome
+    uid: str
+    resource_version: int
+    created: int = 0
+    updated: int = 0
+    unchanged: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyAnswer:
+    revision: int
+    results: tuple[AppliedObject, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRefusal:
+    """What decoding found wrong with the object at `index` of a request (full JSON paths); joined to the engine's faults."""
+
+    index: int
+    violations: tuple[Violation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyCall:
+    """`objects[i]` is None where decoding refused it. `paths[i]` is the JSON prefix of object i (`objects[3].podGroup.`).
+
+    `encode_answer` makes the bytes kept for a replay of the request (None: no request id).
+    """
+
+    cluster: str
+    objects: Sequence[ClusterObject | PodBatch | None]
+    paths: Sequence[str]
+    refusals: Sequence[ObjectRefusal] = ()
+    validate_only: bool = False
+    identity: RequestIdentity | None = None
+    encode_answer: Callable[[ApplyAnswer], bytes] | None = None
+
+
+class DeleteRef(NamedTuple):
+    """`kind` in canonical spelling; `uid` "" and `resource_version` 0 are no precondition."""
+
+    key: ObjectKey
+    uid: str = ""
+    resource_version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteCall:
+    cluster: str
+    refs: Sequence[DeleteRef]
+    propagation: Propagation = Propagation.BACKGROUND
+    allow_missing: bool = False
+    force: bool = False
+    grace_period_seconds: int | None = None
+    validate_only: bool = False
+    identity: RequestIdentity | None = None
+    encode_answer: Callable[[DeleteAnswer], bytes] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteAnswer:
+    revision: int
+    outcomes: tuple[DeleteOutcome, ...]
+
+
+class Bound(NamedTuple):
+    """A fact from outside: the pod runs there; it wins."""
+
+    node_name: str
+
+
+class BindingFailed(NamedTuple):
+    """The backend could not bind: the pod is pending again and that node is left out for it for a while."""
+
+    node_name: str
+    reason: str
+    message: str
+
+
+class PhaseChanged(NamedTuple):
+    """Never backwards; `start_us` None leaves the start time as it is."""
+
+    phase: str
+    reason: str
+    message: str
+    start_us: int | None = None
+
+
+class Removed(NamedTuple):
+    """The pod is gone from its node; the object goes too."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodReport:
+    """`report` None: the request named none (INVALID)."""
+
+    namespace: str
+    name: str
+    uid: str
+    report: Bound | BindingFailed | PhaseChanged | Removed | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportCall:
+    cluster: str
+    reports: Sequence[PodReport]
+    identity: RequestIdentity | None = None
+    encode_answer: Callable[[ReportAnswer], bytes] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportAnswer:
+    revision: int
+    outcomes: tuple[ReportOutcome, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectFilter:
+    """What List and Watch select. `matches_labels` is a compiled label selector (None: all).
+
+    `group` selects the pods and groups of that group's subtree, the group included. `unbound`: pods without a node.
+    """
+
+    kinds: frozenset[str]
+    namespace: str = ""
+    matches_labels: Callable[[dict[str, str]], bool] | None = None
+    node_name: str = ""
+    unbound: bool = False
+    deleting: bool = False
+    group: ObjectKey | None = None
+    phase: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ListAnswer:
+    """All matching objects by (namespace, name) at one revision; pages are the RPC layer's to cut and to keep."""
+
+    revision: int
+    objects: list[ClusterObject]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchBatch:
+    """`changes` in order; `revision`: everything up to and including it that matches has been sent with this batch.
+
+    `initial_state_complete` is set on the batch that ends the present state (ADDED). A bookmark has no changes.
+    """
+
+    changes: tuple[Change, ...]
+    revision: int
+    initial_state_complete: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleAnswer:
+    """`decision` None: nothing was ever decided for the unit (`queue` says why)."""
+
+    decision: DecisionRecord | None
+    fresh: bool
+    queue: QueuedUnit | None
+
+
+@dataclass(frozen=True, slots=True)
+class PositionedUnit:
+    """A queued unit and its place among the active ones (1 is next; 0: not active)."""
+
+    unit: QueuedUnit
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueAnswer:
+    """The queue in its order at `revision`."""
+
+    revision: int
+    units: list[PositionedUnit]
+    counts: dict[UnitState, int]
+    pending_groups: list[PendingGroup]
+    pending_members: list[PendingMember]
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionBatch:
+    decisions: tuple[DecisionRecord, ...]
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionFilter:
+    unit: ObjectKey | None = None
+    codes: frozenset[str] = frozenset()
+    from_us: int | None = None
+    to_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSummary:
+    name: str
+    revision: int
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+class SchedulingEngine(Protocol):
+    """The whole service behind the RPC layer. Empty cluster names have become "default" before they get here."""
+
+    async def find_replay(self, cluster: str, identity: RequestIdentity) -> bytes | None:
+        """The kept answer of the same request, None if new. Waits while the first is in work.
+
+        Raises InvalidArgumentError REQUEST_ID_REUSED for the same id with another digest.
+        """
+        ...
+
+    async def apply(self, call: ApplyCall) -> ApplyAnswer: ...
+
+    async def delete(self, call: DeleteCall) -> DeleteAnswer: ...
+
+    async def report_pods(self, call: ReportCall) -> ReportAnswer: ...
+
+    def get(self, cluster: str, key: ObjectKey) -> tuple[ClusterObject, int]:
+        """The object and the revision at which it was read. Raises NotFoundError."""
+        ...
+
+    def list(self, cluster: str, selection: ObjectFilter) -> ListAnswer: ...
+
+    def watch(
+        self, cluster: str, selection: ObjectFilter, from_revision: int | None
+    ) -> AsyncIterator[WatchBatch]:
+        """Batches of at most 200 changes. Raises OutOfRangeError, ResourceExhaustedError (WATCHER_TOO_SLOW)."""
+        ...
+
+    def list_clusters(self) -> list[ClusterSummary]: ...
+
+    async def delete_cluster(self, cluster: str) -> None: ...
+
+    async def schedule(
+        self, cluster: str, unit: ObjectKey, *, validate_only: bool, wait_seconds: float | None
+    ) -> ScheduleAnswer: ...
+
+    def queue(self, cluster: str, states: frozenset[UnitState]) -> QueueAnswer: ...
+
+    def decisions(
+        self, cluster: str, from_revision: int | None, selection: DecisionFilter
+    ) -> AsyncIterator[DecisionBatch]: ...
+
+    async def get_decision(self, cluster: str, decision_id: str) -> DecisionRecord: ...
+
+    async def list_decisions(
+        self, cluster: str, selection: DecisionFilter, before_revision: int | None, limit: int
+    ) -> list[DecisionRecord]:
+        """Newest first, those with a smaller revision than `before_revision`."""
+        ...
+
+    def profile_names(self) -> Sequence[str]: ...
+
+    async def drain(self) -> None:
+        """Finish what is in work, take nothing new, end all watches, close the store."""
+        ...
