@@ -11,7 +11,7 @@ JOBS = 1
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run serve test check verify verify-format verify-lint verify-types verify-imports \
-	verify-protos verify-generated fix generate scenarios clients-go lock clean
+	verify-protos verify-generated verify-docker fix generate scenarios clients-go lock clean
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
@@ -36,7 +36,7 @@ test: setup ## run all tests, on SQLite and PostgreSQL
 
 check: verify test ## all that a change must pass
 
-verify: verify-format verify-lint verify-types verify-imports verify-protos verify-generated ## all checks that need no test
+verify: verify-format verify-lint verify-types verify-imports verify-protos verify-generated verify-docker ## all checks that need no test
 
 verify-format: setup ## is all Python formatted?
 	$(BIN)/ruff format --check .
@@ -55,6 +55,9 @@ verify-protos: setup ## does buf find fault with the contract?
 
 verify-generated: setup ## are the committed stubs what the protos say?
 	$(BIN)/python protos/generate.py --check
+
+verify-docker: setup ## does hadolint find fault with the image?
+	$(BIN)/hadolint docker/Dockerfile
 
 fix: setup ## format, and mend what ruff can mend
 	$(BIN)/ruff check --fix .

@@ -2,8 +2,6 @@
 
 import sqlalchemy
 
-from tests.fakes.clock import START, FakeClock
-
 
 def _tables(url: str) -> list[str]:
     engine = sqlalchemy.create_engine(url)
@@ -31,11 +29,3 @@ def test_the_server_behind_a_postgresql_url_is_a_real_one(postgres_database: str
     engine.dispose()
 
     assert version.startswith("PostgreSQL ")
-
-
-def test_both_faces_of_the_clock_move_together() -> None:
-    clock = FakeClock()
-
-    clock.advance(1.5)
-
-    assert (clock.now() - START).total_seconds() == clock.monotonic() == 1.5

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -15,6 +16,10 @@ class FakeClock:
     def now(self) -> datetime:
         """The wall clock's time, in UTC."""
         return self._start + timedelta(seconds=self._elapsed_seconds)
+
+    def now_us(self) -> int:
+        """The wall clock's time, in microseconds since 1970."""
+        return (self.now() - EPOCH) // timedelta(microseconds=1)
 
     def monotonic(self) -> float:
         """Seconds since an arbitrary moment; only differences mean something."""
