@@ -8,6 +8,8 @@ TEST_WORKERS = auto
 TEST_ARGS =
 CASES = tests/scenarios
 JOBS = 1
+LOCK = pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
+SERVE_ARGS =
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run serve test check verify verify-format verify-lint verify-types verify-imports \
@@ -28,8 +30,8 @@ $(STAMP): requirements.lock pyproject.toml
 run: setup ## schedule the example workloads on an embedded store and serve until stopped
 	$(BIN)/muster demo
 
-serve: setup ## serve on the store that MUSTER_STORE_URL names, or ./muster.db
-	$(BIN)/muster serve
+serve: setup ## serve on ./muster.db, or as SERVE_ARGS="--store URL ..." says
+	$(BIN)/muster serve $(SERVE_ARGS)
 
 test: setup ## run all tests, on SQLite and PostgreSQL
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) $(TEST_ARGS)
@@ -73,10 +75,9 @@ clients-go: ## build the Go client
 	cd clients/go && go build ./... && go vet ./...
 
 lock: setup ## write the lock files anew from pyproject.toml
-	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
-		--group dev pyproject.toml --output-file requirements.lock
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-		--constraints requirements.lock pyproject.toml --output-file docker/requirements.lock
+	$(BIN)/uv $(LOCK) --upgrade --group dev pyproject.toml --output-file requirements.lock
+	$(BIN)/uv $(LOCK) --constraints requirements.lock pyproject.toml --output-file docker/requirements.lock
+	$(BIN)/uv $(LOCK) --constraints requirements.lock --group build --output-file docker/build.lock
 
 clean: ## remove all that make and the tests leave behind
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
