@@ -1,0 +1,70 @@
+import pytest
+
+from muster.model.meta import LabelSelector, SelectorRequirement
+from muster.model.node import Taint
+from muster.model.pod import NodeSelectorTerm, Toleration
+from muster.model.selectors import node_term_matches, selector_matches, tolerates, value_matches
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "value", "matches"),
+    [
+        ("In", ("a", "b"), "a", True),
+        ("In", ("",), "", True),
+        ("In", ("a",), None, False),
+        ("NotIn", ("a",), None, True),
+        ("NotIn", ("a",), "a", False),
+        ("Exists", (), "", True),
+        ("Exists", (), None, False),
+        ("DoesNotExist", (), None, True),
+        ("Gt", ("5",), "6", True),
+        ("Gt", ("5",), "5", False),
+        ("Gt", ("5",), "x", False),
+        ("Gt", ("5",), None, False),
+        ("Lt", ("5",), "-6", True),
+        ("Lt", ("five",), "6", False),
+        ("Near", ("5",), "5", False),
+    ],
+)
+def test_each_operator_judges_one_value(
+    operator: str, values: tuple[str, ...], value: str | None, *, matches: bool
+) -> None:
+    assert value_matches(SelectorRequirement("key", operator, values), value) is matches
+
+
+def test_a_selector_selects_only_what_meets_all_of_it() -> None:
+    selector = LabelSelector({"app": "web"}, (SelectorRequirement("tier", "Exists"),))
+
+    assert selector_matches(selector, {"app": "web", "tier": "x"})
+    assert not selector_matches(selector, {"app": "web"})
+    assert not selector_matches(selector, {"app": "db", "tier": "x"})
+
+
+def test_no_selector_selects_nothing_and_an_empty_one_everything() -> None:
+    assert not selector_matches(None, {})
+    assert selector_matches(LabelSelector(), {"a": "b"})
+
+
+def test_a_node_term_reads_labels_and_the_name() -> None:
+    by_name = NodeSelectorTerm(match_fields=(SelectorRequirement("metadata.name", "In", ("n1",)),))
+    by_label = NodeSelectorTerm(match_expressions=(SelectorRequirement("zone", "In", ("a",)),))
+
+    assert node_term_matches(by_name, "n1", {})
+    assert not node_term_matches(by_name, "n2", {})
+    assert node_term_matches(by_label, "n2", {"zone": "a"})
+    assert not node_term_matches(NodeSelectorTerm(), "n1", {"zone": "a"})
+
+
+@pytest.mark.parametrize(
+    ("toleration", "bears"),
+    [
+        (Toleration(operator="Exists"), True),
+        (Toleration(key="k", value="v"), True),
+        (Toleration(key="k", operator="Equal", value="w"), False),
+        (Toleration(key="k", operator="Exists", effect="NoExecute"), False),
+        (Toleration(key="k", operator="Exists", effect="NoSchedule", toleration_seconds=0), True),
+        (Toleration(key="other", operator="Exists"), False),
+    ],
+)
+def test_a_toleration_bears_the_taints_it_names(toleration: Toleration, *, bears: bool) -> None:
+    assert tolerates(toleration, Taint("k", "v", "NoSchedule")) is bears
