@@ -80,5 +80,5 @@ lock: setup ## write the lock files anew from pyproject.toml
 	$(BIN)/uv $(LOCK) --constraints requirements.lock --group build --output-file docker/build.lock
 
 clean: ## remove all that make and the tests leave behind
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	rm -rf $(VENV) .tools .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
 	find . -type d -name __pycache__ -prune -exec rm -rf {} +
