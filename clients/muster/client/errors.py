@@ -165,7 +165,7 @@ def _details(status: Status) -> ErrorDetails:
 
 def _of_type(status: Status, kind: type[_Detail]) -> Iterator[_Detail]:
     for packed in status.details:
-        if packed.Is(kind.DESCRIPTOR):
+        if packed.TypeName() == kind.DESCRIPTOR.full_name:
             detail = kind()
             packed.Unpack(detail)
             yield detail

@@ -107,7 +107,7 @@ def read_manifests(texts: Iterable[Source], *, match_version: bool = False) -> M
     return reading.result()
 
 
-def object_of(document: Mapping[object, object]) -> Object:
+def object_of(document: Mapping[str, object]) -> Object:
     """One parsed document as an object. Raises ManifestError; unknown fields are faults here too."""
     reading = _Reading(ALWAYS_LEFT_OUT | VERSIONS)
     reading.add(Document(document, "document"))
