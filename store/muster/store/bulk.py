@@ -1,0 +1,37 @@
+"""Many rows in one statement: the seam between the two databases on the hot path.
+
+A row is a tuple with a value for every column of its table, in the table's order. `sqlite` sends rows to the driver's
+executemany, `postgresql` sends columns as arrays; both compile a statement once and keep its text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from sqlalchemy import Connection, Table
+
+SqlValue = int | str | bytes | None
+Row = tuple[SqlValue, ...]
+
+
+class Bulk(Protocol):
+    """Statements over many rows; each does nothing when there are none."""
+
+    def insert(self, connection: Connection, table: Table, rows: Sequence[Row]) -> None:
+        """Add rows whose keys are new."""
+        ...
+
+    def upsert(self, connection: Connection, table: Table, rows: Sequence[Row]) -> None:
+        """Add rows, or replace all but the primary key of those that are there."""
+        ...
+
+    def update(
+        self, connection: Connection, table: Table, columns: Sequence[str], rows: Sequence[Row]
+    ) -> int:
+        """Set `columns` of the rows with these primary keys; returns how many were there."""
+        ...
+
+    def delete(self, connection: Connection, table: Table, keys: Sequence[Row]) -> None:
+        """Remove the rows with these primary keys (tuples in the key's order) that are there."""
+        ...

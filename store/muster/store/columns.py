@@ -1,0 +1,103 @@
+"""Columns in little room: many equal, rising or repeated values packed for the log and for assignments.
+
+What `pack_x` returns is made of what msgpack has, and `unpack_x` gives back the column, equal value by value. A
+packed column may be read years later, so the forms below stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, takewhile
+from operator import sub
+
+PackedIntegers = int | list[int]
+PackedOptionals = int | None | list[int | None]
+PackedWords = str | tuple[list[str], list[int]]
+PackedNames = tuple[str, list[str]]
+PackedUids = bytes | list[str]
+
+UID_LENGTH = 36
+HYPHENS = (8, 13, 18, 23)
+
+
+def pack_integers(column: Sequence[int]) -> PackedIntegers:
+    """The one value if all are equal, else the first and then the differences, which are small for rising values."""
+    if _all_equal(column):
+        return column[0]
+    return [column[0], *map(sub, column[1:], column)] if column else []
+
+
+def unpack_integers(packed: PackedIntegers, count: int) -> list[int]:
+    """The column of `count` integers."""
+    return [packed] * count if isinstance(packed, int) else list(accumulate(packed))
+
+
+def pack_optionals(column: Sequence[int | None]) -> PackedOptionals:
+    """The one value if all are equal, else the values."""
+    return column[0] if _all_equal(column) else list(column)
+
+
+def unpack_optionals(packed: PackedOptionals, count: int) -> list[int | None]:
+    """The column of `count` integers or Nones."""
+    return packed if isinstance(packed, list) else [packed] * count
+
+
+def pack_words(column: Sequence[str]) -> PackedWords:
+    """The one word if all are equal, else each word once and an index for every place."""
+    if _all_equal(column):
+        return column[0]
+    index = {word: place for place, word in enumerate(dict.fromkeys(column))}
+    return list(index), list(map(index.__getitem__, column))
+
+
+def unpack_words(packed: PackedWords, count: int) -> list[str]:
+    """The column of `count` words; equal ones are one object."""
+    if isinstance(packed, str):
+        return [packed] * count
+    words, index = packed
+    return list(map(words.__getitem__, index))
+
+
+def pack_names(column: Sequence[str]) -> PackedNames:
+    """What all names begin with, and the rest of each."""
+    first, last = (min(column), max(column)) if column else ("", "")
+    length = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False)))
+    return first[:length], [name[length:] for name in column]
+
+
+def unpack_names(packed: PackedNames) -> list[str]:
+    """The column of names."""
+    prefix, rests = packed
+    return [prefix + rest for rest in rests]
+
+
+def pack_uids(column: Sequence[str]) -> PackedUids:
+    """Sixteen bytes for each if all are UUIDs in their usual form, else the texts."""
+    joined = "".join(column)
+    digits = joined.replace("-", "")
+    if set(map(len, column)) == {UID_LENGTH} and all(
+        joined[place::UID_LENGTH] == "-" * len(column) for place in HYPHENS
+    ):
+        try:
+            raw = bytes.fromhex(digits)
+        except ValueError:
+            return list(column)
+        if len(raw) == 16 * len(column) and raw.hex() == digits:
+            return raw
+    return list(column)
+
+
+def unpack_uids(packed: PackedUids) -> list[str]:
+    """The column of uids."""
+    if isinstance(packed, list):
+        return packed
+    digits = packed.hex()
+    return [
+        f"{digits[at : at + 8]}-{digits[at + 8 : at + 12]}-{digits[at + 12 : at + 16]}"
+        f"-{digits[at + 16 : at + 20]}-{digits[at + 20 : at + 32]}"
+        for at in range(0, len(digits), 32)
+    ]
+
+
+def _all_equal(column: Sequence[object]) -> bool:
+    return bool(column) and column.count(column[0]) == len(column)

@@ -1,0 +1,112 @@
+"""One commit as rows: what the engine wrote, sorted by table, so that each table is touched once.
+
+The log tells what a write does to a pod: one that it ADDED is inserted, any other updated, so nothing is read first.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from itertools import chain
+
+from sqlalchemy import Connection, Table
+
+from muster.engine.ports import ClusterWrites, EventType, FencedError
+from muster.model.pod import Pod
+from muster.store.bulk import Bulk, Row
+from muster.store.decisions import assignment_row, decision_row
+from muster.store.objects import Bodies, object_keys, object_rows
+from muster.store.queue import key_rows, pending_rows, unit_rows
+from muster.store.requests import request_rows
+from muster.store.revisions import revision_row
+from muster.store.rows import PodRows
+from muster.store.tables import (
+    POD_CHANGES,
+    assignments,
+    decisions,
+    pending_pod_group_members,
+    pending_pod_groups,
+    pods,
+    queue_units,
+    requests,
+    revisions,
+)
+
+
+def _by_table() -> defaultdict[Table, list[Row]]:
+    return defaultdict(list)
+
+
+@dataclass(slots=True)
+class CommitRows:
+    """Rows of the writes of several clusters, each of which is added once."""
+
+    deleted: defaultdict[Table, list[Row]] = field(default_factory=_by_table)
+    inserted: defaultdict[Table, list[Row]] = field(default_factory=_by_table)
+    upserted: defaultdict[Table, list[Row]] = field(default_factory=_by_table)
+    updated_pods: list[Row] = field(default_factory=list)
+
+    def add(self, connection: Connection, cluster_id: int, writes: ClusterWrites, maker: PodRows) -> None:
+        """Take in the writes of one cluster. Reads, if at all, which shared values are stored."""
+        bodies = Bodies()
+        rows = _rows_of_pods(connection, writes, maker)
+        self._add_pods(cluster_id, writes, rows)
+        self._add_objects(cluster_id, writes, bodies)
+        self._add_queue(cluster_id, writes)
+        self._add_decisions(cluster_id, writes)
+        self.upserted[requests] += request_rows(cluster_id, writes.requests)
+        self.inserted[revisions] += [
+            revision_row(cluster_id, entry, rows, bodies) for entry in writes.entries
+        ]
+
+    def run(self, connection: Connection, bulk: Bulk) -> None:
+        """Execute. Deletes come first, since a name may go and come again in one commit."""
+        for table, keys in self.deleted.items():
+            bulk.delete(connection, table, keys)
+        for table, rows in self.inserted.items():
+            bulk.insert(connection, table, rows)
+        for table, rows in self.upserted.items():
+            bulk.upsert(connection, table, rows)
+        if bulk.update(connection, pods, POD_CHANGES, self.updated_pods) != len(self.updated_pods):
+            raise FencedError("the store lacks pods that were to be changed: load the cluster again")
+
+    def _add_pods(self, cluster_id: int, writes: ClusterWrites, rows: dict[int, Row]) -> None:
+        changes = [c for entry in writes.entries for c in entry.changes if type(c.object) is Pod]
+        added = {c.object.ordinal for c in changes if c.type is EventType.ADDED}
+        gone = {c.object.ordinal for c in changes if c.type is EventType.DELETED}
+        gone.update(one.ordinal for one in writes.removed.values() if type(one) is Pod)
+        for pod in writes.puts.values():
+            if type(pod) is Pod:
+                row = rows[id(pod)]
+                (self.inserted[pods] if pod.ordinal in added else self.updated_pods).append(row)
+        self.deleted[pods] += [(cluster_id, ordinal) for ordinal in sorted(gone)]
+
+    def _add_objects(self, cluster_id: int, writes: ClusterWrites, bodies: Bodies) -> None:
+        gone = [key for key in writes.removed if key not in writes.puts]
+        for table, keys in object_keys(cluster_id, gone).items():
+            self.deleted[table] += keys
+        for table, rows in object_rows(cluster_id, writes.puts.items(), bodies).items():
+            self.upserted[table] += rows
+
+    def _add_queue(self, cluster_id: int, writes: ClusterWrites) -> None:
+        self.deleted[queue_units] += key_rows(cluster_id, writes.unit_removals)
+        self.deleted[pending_pod_groups] += key_rows(cluster_id, writes.pending_group_removals)
+        self.deleted[pending_pod_group_members] += key_rows(cluster_id, writes.pending_member_removals)
+        self.upserted[queue_units] += unit_rows(cluster_id, writes.unit_puts.values())
+        groups, members = writes.pending_group_puts.values(), writes.pending_member_puts.values()
+        self.upserted[pending_pod_groups] += pending_rows(cluster_id, groups)
+        self.upserted[pending_pod_group_members] += pending_rows(cluster_id, members)
+
+    def _add_decisions(self, cluster_id: int, writes: ClusterWrites) -> None:
+        for record in writes.decisions:
+            self.inserted[decisions].append(decision_row(cluster_id, record))
+            assigned = assignment_row(cluster_id, record)
+            if assigned is not None:
+                self.inserted[assignments].append(assigned)
+
+
+def _rows_of_pods(connection: Connection, writes: ClusterWrites, maker: PodRows) -> dict[int, Row]:
+    """The row of each pod that is put or logged, by its `id()`."""
+    logged = (change.object for entry in writes.entries for change in entry.changes)
+    some = {id(pod): pod for pod in chain(writes.puts.values(), logged) if type(pod) is Pod}
+    return dict(zip(some, maker.rows(connection, list(some.values())), strict=True))

@@ -1,0 +1,170 @@
+"""Connections and transactions: one writer, and readers that it never waits for.
+
+Decides what an error of the database means: whether the transaction is undone, its outcome unknown, or the
+connection lost. What is in a transaction is left to the caller.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Protocol
+
+from sqlalchemy import URL, Connection, Engine, exc, make_url
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
+
+from muster.engine.ports import ForeignStoreError, StoreUnavailableError
+from muster.store import schema
+from muster.store.bulk import Bulk
+from muster.store.postgresql import PostgresBackend
+from muster.store.sqlite import SqliteBackend
+
+OUR_MISTAKES = (DataError, IntegrityError, ProgrammingError)
+NOT_A_DATABASE = "file is not a database"
+
+
+class Backend(Protocol):
+    """What differs between the two databases, beside `Bulk`."""
+
+    @property
+    def bulk(self) -> Bulk: ...
+
+    @property
+    def writer(self) -> Engine: ...
+
+    @property
+    def readers(self) -> Engine: ...
+
+    def refuse_foreign(self, connection: Connection) -> None: ...
+
+    def own(self, connection: Connection) -> None: ...
+
+    def disown(self) -> None: ...
+
+    def prepare(self, connection: Connection) -> None: ...
+
+    def mark(self, connection: Connection) -> None: ...
+
+
+class OutcomeUnknownError(StoreUnavailableError):
+    """The commit was sent and no answer came: it may or may not have happened."""
+
+
+def backend_for(url: str) -> Backend:
+    """The backend of a database URL. Raises ValueError for any but SQLite and PostgreSQL."""
+    parsed: URL = make_url(url)
+    name = parsed.get_backend_name()
+    if name == "sqlite":
+        return SqliteBackend(parsed)
+    if name == "postgresql":
+        return PostgresBackend(parsed)
+    raise ValueError(f"a store is sqlite:///path or postgresql://..., not {name}")
+
+
+class Database:
+    """One open database. `write` is for one thread at a time; `read` for any."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._writer: Connection | None = None
+        self._writing = threading.Lock()
+        self.bulk = backend.bulk
+
+    def open(self) -> None:
+        """Connect, own, migrate. Raises ForeignStoreError, StoreUnavailableError; then nothing stays open."""
+        try:
+            with self._writing, _translated():
+                connection = self._backend.writer.connect()
+                self._writer = connection
+                with connection.begin():
+                    self._backend.refuse_foreign(connection)
+                self._own(connection)
+                with connection.begin():
+                    schema.migrate(connection)
+                    self._backend.mark(connection)
+        except BaseException:
+            self.close()
+            raise
+
+    def _own(self, connection: Connection) -> None:
+        with connection.begin():
+            self._backend.own(connection)
+        self._backend.prepare(connection)
+
+    def close(self) -> None:
+        self._drop_writer()
+        self._backend.writer.dispose()
+        self._backend.readers.dispose()
+        self._backend.disown()
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that is durable when the block has ended, undone when it raises.
+
+        Raises OutcomeUnknownError if the connection failed while committing, StoreUnavailableError if it, the disk
+        or the server failed before.
+        """
+        with self._writing, _translated():
+            connection = self._connected()
+            try:
+                transaction = connection.begin()
+                yield connection
+            except BaseException:
+                self._undo(connection)
+                raise
+            try:
+                transaction.commit()
+            except DBAPIError as error:
+                self._undo(connection)
+                raise OutcomeUnknownError(_summary(error)) from error
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """One snapshot of the database, whatever is committed meanwhile."""
+        with _translated(), self._backend.readers.connect() as connection, connection.begin():
+            yield connection
+
+    def _connected(self) -> Connection:
+        if self._writer is None:
+            self._writer = self._backend.writer.connect()
+            try:
+                self._own(self._writer)
+            except BaseException:
+                self._drop_writer()
+                raise
+        return self._writer
+
+    def _undo(self, connection: Connection) -> None:
+        try:
+            connection.rollback()
+        except DBAPIError:
+            self._drop_writer()
+            return
+        if connection.invalidated:
+            self._drop_writer()
+
+    def _drop_writer(self) -> None:
+        if self._writer is not None:
+            with suppress(DBAPIError):
+                self._writer.close()
+            self._writer = None
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Give the database's failures the names of the ports; a mistake in a statement keeps its own."""
+    try:
+        yield
+    except OUR_MISTAKES:
+        raise
+    except DBAPIError as error:
+        if NOT_A_DATABASE in str(error.orig):
+            raise ForeignStoreError("the store's file is not an SQLite database") from error
+        raise StoreUnavailableError(_summary(error)) from error
+    except (exc.TimeoutError, OSError) as error:
+        raise StoreUnavailableError(str(error)) from error
+
+
+def _summary(error: DBAPIError) -> str:
+    return str(error.orig).strip().partition("\n")[0]

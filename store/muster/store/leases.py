@@ -1,0 +1,56 @@
+"""Ownership of a cluster: a token that only rises, checked inside each transaction.
+
+The owner's lock keeps a second server away from the store. The token stands behind it: whoever acquires a cluster
+makes every later transaction of the owner before fail, whatever that one believes. A lease outlives its cluster,
+since a token that began again could be taken for an older owner's.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+
+from sqlalchemy import Connection, select, update
+
+from muster.engine.ports import FencedError
+from muster.store.bulk import Bulk
+from muster.store.tables import leases
+
+
+def acquire(connection: Connection, bulk: Bulk, cluster: str) -> int:
+    """Raise the token of a cluster by one and return it."""
+    held = select(leases.c.token, leases.c.commits).where(leases.c.cluster == cluster).with_for_update()
+    row = connection.execute(held).one_or_none()
+    token, commits = (row.token + 1, row.commits) if row is not None else (1, 0)
+    owner = f"{socket.gethostname()}:{os.getpid()}"
+    bulk.upsert(connection, leases, [(cluster, owner, token, commits, None)])
+    return token
+
+
+def fence(connection: Connection, cluster: str, token: int) -> int:
+    """Count a commit of the cluster's owner and return the count. Raises FencedError if `token` is not the owner's.
+
+    It comes first in a transaction: its row stays locked until the outcome is settled.
+    """
+    count = (
+        update(leases)
+        .where(leases.c.cluster == cluster, leases.c.token == token)
+        .values(commits=leases.c.commits + 1)
+        .returning(leases.c.commits)
+    )
+    commits: int | None = connection.execute(count).scalar_one_or_none()
+    if commits is None:
+        raise FencedError(f"cluster {cluster!r} has another owner than the one with token {token}")
+    return commits
+
+
+def is_committed(connection: Connection, cluster: str, token: int, commits: int) -> bool:
+    """Did the commit with this count happen? Waits for a transaction that the server is still at work on.
+
+    Raises FencedError if the cluster has another owner since, for then the count is not ours.
+    """
+    held = select(leases.c.token, leases.c.commits).where(leases.c.cluster == cluster).with_for_update()
+    row = connection.execute(held).one_or_none()
+    if row is None or row.token != token:
+        raise FencedError(f"cluster {cluster!r} has another owner than the one with token {token}")
+    return bool(row.commits >= commits)

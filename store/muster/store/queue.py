@@ -1,0 +1,100 @@
+"""The queue's rows: units, and what waits for a root that has not been seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, Table, select
+
+from muster.engine.ports import PendingGroup, PendingMember, QueuedUnit, UnitState
+from muster.model.meta import ObjectKey
+from muster.store.bulk import Row
+from muster.store.tables import pending_pod_group_members, pending_pod_groups, queue_units
+
+_encode_reasons = msgspec.json.Encoder().encode
+_decode_reasons = msgspec.json.Decoder(tuple[str, ...]).decode
+_NO_REASONS = "[]"
+
+
+def unit_rows(cluster_id: int, units: Iterable[QueuedUnit]) -> list[Row]:
+    """A unit that is IN_FLIGHT is stored as ACTIVE, because a restart finds it so."""
+    return [
+        (
+            cluster_id,
+            *unit.key,
+            int(UnitState.ACTIVE if unit.state is UnitState.IN_FLIGHT else unit.state),
+            unit.priority,
+            unit.since_us,
+            unit.attempts,
+            unit.not_before_us,
+            unit.last_attempt_us,
+            _encode_reasons(unit.reasons).decode() if unit.reasons else _NO_REASONS,
+            unit.message,
+        )
+        for unit in units
+    ]
+
+
+def pending_rows(cluster_id: int, pending: Iterable[PendingGroup | PendingMember]) -> list[Row]:
+    """Rows for either of the two pending tables."""
+    return [(cluster_id, *one.key, *one.missing) for one in pending]
+
+
+def key_rows(cluster_id: int, keys: Iterable[ObjectKey]) -> list[Row]:
+    """Primary keys in any table of the queue."""
+    return [(cluster_id, *key) for key in sorted(keys)]
+
+
+def load_units(connection: Connection, cluster_id: int) -> list[QueuedUnit]:
+    """All units of a cluster, by key."""
+    return [
+        QueuedUnit(
+            key=ObjectKey(kind, namespace, name),
+            state=UnitState(state),
+            priority=priority,
+            since_us=since_us,
+            attempts=attempts,
+            not_before_us=not_before_us,
+            last_attempt_us=last_attempt_us,
+            reasons=_decode_reasons(reasons),
+            message=message,
+        )
+        for (
+            _,
+            kind,
+            namespace,
+            name,
+            state,
+            priority,
+            since_us,
+            attempts,
+            not_before_us,
+            last_attempt_us,
+            reasons,
+            message,
+        ) in _rows(connection, queue_units, cluster_id)
+    ]
+
+
+def load_pending_groups(connection: Connection, cluster_id: int) -> list[PendingGroup]:
+    """All pending groups of a cluster, by key."""
+    return [
+        PendingGroup(ObjectKey(*row[1:4]), ObjectKey(*row[4:7]))
+        for row in _rows(connection, pending_pod_groups, cluster_id)
+    ]
+
+
+def load_pending_members(connection: Connection, cluster_id: int) -> list[PendingMember]:
+    """All pending members of a cluster, by key."""
+    return [
+        PendingMember(ObjectKey(*row[1:4]), ObjectKey(*row[4:7]))
+        for row in _rows(connection, pending_pod_group_members, cluster_id)
+    ]
+
+
+def _rows(connection: Connection, table: Table, cluster_id: int) -> Iterable[Any]:
+    columns = table.c
+    query = select(table).where(columns.cluster_id == cluster_id)
+    return connection.execute(query.order_by(columns.kind, columns.namespace, columns.name))

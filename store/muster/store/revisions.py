@@ -1,0 +1,201 @@
+"""The log: one row a revision, in a form that stays readable for as long as it is kept.
+
+A body holds pods in columns that refer to the shared values by id, so a revision that binds 10 000 pods takes some
+hundred KiB; all other kinds are in it whole. `used_values` repeats the ids for compaction, which keeps the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, repeat
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, select
+
+from muster.engine.ports import Change, EventType, LogEntry
+from muster.model.pod import Pod
+from muster.store.bulk import Row
+from muster.store.columns import (
+    PackedIntegers,
+    PackedNames,
+    PackedOptionals,
+    PackedUids,
+    PackedWords,
+    pack_integers,
+    pack_names,
+    pack_optionals,
+    pack_uids,
+    pack_words,
+    unpack_integers,
+    unpack_names,
+    unpack_optionals,
+    unpack_uids,
+    unpack_words,
+)
+from muster.store.objects import Bodies, decode_object
+from muster.store.rows import pods_of_rows
+from muster.store.tables import revisions
+from muster.store.values import SharedValues, UsedIds, values_by_id
+
+
+class PackedPods(msgspec.Struct, array_like=True, frozen=True):
+    """Pods' changes in columns. A new column goes to the end and has a default, as old bodies lack it."""
+
+    count: int
+    types: PackedIntegers
+    ordinals: PackedIntegers
+    namespaces: PackedWords
+    names: PackedNames
+    uids: PackedUids
+    resource_versions: PackedIntegers
+    generations: PackedIntegers
+    creations_us: PackedIntegers
+    deletions_us: PackedOptionals
+    deletion_graces_seconds: PackedOptionals
+    groups: PackedWords
+    gates: PackedWords
+    node_names: PackedWords
+    spec_ids: PackedIntegers
+    metadata_ids: PackedIntegers
+    status_ids: PackedIntegers
+    previous_labels: dict[int, dict[str, str]]
+
+
+class PackedObject(msgspec.Struct, array_like=True, frozen=True):
+    type: int
+    kind: str
+    body: bytes
+    previous_labels: dict[str, str] | None
+
+
+class Body(msgspec.Struct, array_like=True, frozen=True):
+    """A revision. `runs`: how many objects, then pods, then objects and so on follow one another in it."""
+
+    runs: list[int]
+    objects: list[PackedObject]
+    pods: PackedPods | None
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode_body = msgspec.msgpack.Decoder(Body).decode
+_decode_uses = msgspec.msgpack.Decoder(tuple[list[int], list[int], list[int]]).decode
+
+
+def revision_row(cluster_id: int, entry: LogEntry, rows: Mapping[int, Row], bodies: Bodies) -> Row:
+    """The row of an entry; `rows` has the row of each of its pods by the pod's `id()`."""
+    runs, pods, others = _split(entry.changes)
+    packed = None
+    uses: tuple[list[int], ...] = ([], [], [])
+    if pods:
+        columns = list(zip(*[rows[id(change.object)] for change in pods], strict=True))
+        packed = _pack(pods, columns)
+        uses = tuple(sorted(set(column)) for column in columns[-3:])
+    objects = [
+        PackedObject(
+            int(change.type), change.object.key.kind, bodies.of(change.object), change.previous_labels
+        )
+        for change in others
+    ]
+    return (cluster_id, entry.revision, entry.time_us, _encode(uses), _encode(Body(runs, objects, packed)))
+
+
+def _split(changes: Sequence[Change]) -> tuple[list[int], list[Change], list[Change]]:
+    """The runs of a revision, its pods and its other objects."""
+    pods = [change for change in changes if type(change.object) is Pod]
+    if len(pods) == len(changes):
+        return [0, len(pods)], pods, []
+    others = [change for change in changes if type(change.object) is not Pod]
+    runs = [len(list(run)) for _, run in groupby(changes, key=lambda change: type(change.object) is Pod)]
+    return ([0, *runs] if type(changes[0].object) is Pod else runs), pods, others
+
+
+def _pack(changes: Sequence[Change], columns: Sequence[Sequence[Any]]) -> PackedPods:
+    return PackedPods(
+        len(changes),
+        pack_integers([int(change.type) for change in changes]),
+        pack_integers(columns[1]),
+        pack_words(columns[2]),
+        pack_names(columns[3]),
+        pack_uids(columns[4]),
+        pack_integers(columns[5]),
+        pack_integers(columns[6]),
+        pack_integers(columns[7]),
+        pack_optionals(columns[8]),
+        pack_optionals(columns[9]),
+        pack_words(columns[10]),
+        pack_words(columns[11]),
+        pack_words(columns[12]),
+        pack_integers(columns[13]),
+        pack_integers(columns[14]),
+        pack_integers(columns[15]),
+        {
+            place: change.previous_labels
+            for place, change in enumerate(changes)
+            if change.previous_labels is not None
+        },
+    )
+
+
+def read_log(connection: Connection, cluster_id: int, after_revision: int, limit: int) -> list[LogEntry]:
+    """Entries with a greater revision, ascending, at most `limit`; pods in them share values by reference."""
+    columns = revisions.c
+    query = (
+        select(columns.revision, columns.time_us, columns.used_values, columns.body)
+        .where(columns.cluster_id == cluster_id, columns.revision > after_revision)
+        .order_by(columns.revision)
+        .limit(limit)
+    )
+    stored = connection.execute(query).all()
+    used = UsedIds()
+    for row in stored:
+        add_uses(used, row.used_values)
+    values = values_by_id(connection, cluster_id, used)
+    return [LogEntry(row.revision, row.time_us, _changes(_decode_body(row.body), values)) for row in stored]
+
+
+def add_uses(used: UsedIds, used_values: bytes) -> None:
+    """Add the ids that an entry refers to."""
+    specs, metadata, statuses = _decode_uses(used_values)
+    used.specs.update(specs)
+    used.metadata.update(metadata)
+    used.statuses.update(statuses)
+
+
+def _changes(body: Body, values: SharedValues) -> tuple[Change, ...]:
+    objects = (
+        Change(EventType(one.type), decode_object(one.kind, one.body), one.previous_labels)
+        for one in body.objects
+    )
+    pods = _unpack(body.pods, values) if body.pods is not None else iter(())
+    changes: list[Change] = []
+    for place, length in enumerate(body.runs):
+        source = pods if place % 2 else objects
+        changes.extend(next(source) for _ in range(length))
+    return tuple(changes)
+
+
+def _unpack(packed: PackedPods, values: SharedValues) -> Iterator[Change]:
+    count = packed.count
+    rows = zip(
+        repeat(0, count),
+        unpack_integers(packed.ordinals, count),
+        unpack_words(packed.namespaces, count),
+        unpack_names(packed.names),
+        unpack_uids(packed.uids),
+        unpack_integers(packed.resource_versions, count),
+        unpack_integers(packed.generations, count),
+        unpack_integers(packed.creations_us, count),
+        unpack_optionals(packed.deletions_us, count),
+        unpack_optionals(packed.deletion_graces_seconds, count),
+        unpack_words(packed.groups, count),
+        unpack_words(packed.gates, count),
+        unpack_words(packed.node_names, count),
+        unpack_integers(packed.spec_ids, count),
+        unpack_integers(packed.metadata_ids, count),
+        unpack_integers(packed.status_ids, count),
+        strict=True,
+    )
+    types = map(EventType, unpack_integers(packed.types, count))
+    labels = map(packed.previous_labels.get, range(count))
+    return map(Change, types, pods_of_rows(rows, values), labels)

@@ -1,0 +1,177 @@
+"""SQLite: an embedded file, with one server at a time.
+
+WAL, so that readers and the writer never wait for each other; synchronous=FULL, so that a commit outlives a power
+cut. The owner's lock is `flock` on a file beside the database: the kernel frees it however the process ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import (
+    URL,
+    Column,
+    ColumnElement,
+    Connection,
+    Engine,
+    NullPool,
+    Table,
+    bindparam,
+    create_engine,
+    delete,
+    event,
+    inspect,
+    update,
+)
+from sqlalchemy.dialects.sqlite import insert
+
+from muster.engine.ports import ForeignStoreError, StoreUnavailableError
+from muster.store.bulk import Row
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine.interfaces import DBAPIConnection
+    from sqlalchemy.sql.base import Executable
+
+APPLICATION_ID = 0x4D535452
+BUSY_SECONDS = 5
+READERS = 16
+# A commit of 10 000 pods stays in memory until it is written once, and a checkpoint comes after several of them.
+WRITER_PRAGMAS = (
+    "synchronous=FULL",
+    "cache_size=-65536",
+    "wal_autocheckpoint=8000",
+    "journal_size_limit=67108864",
+)
+READER_PRAGMAS = ("query_only=ON",)
+
+
+class SqliteBackend:
+    """How to reach the file that `url` names, own it, and write to it in bulk."""
+
+    def __init__(self, url: URL) -> None:
+        if not url.database or url.database == ":memory:":
+            raise ValueError("an embedded store is a file: sqlite:///path")
+        self.path = os.path.abspath(url.database)  # noqa: PTH100 - as SQLite sees it, symbolic links included
+        self.bulk = SqliteBulk()
+        self._url = url
+        self._lock: int | None = None
+
+    @cached_property
+    def writer(self) -> Engine:
+        engine = self._engine("BEGIN IMMEDIATE", WRITER_PRAGMAS, poolclass=NullPool)
+        self.bulk.dialect = engine.dialect
+        return engine
+
+    @cached_property
+    def readers(self) -> Engine:
+        return self._engine("BEGIN", READER_PRAGMAS, pool_size=READERS, max_overflow=0)
+
+    def _engine(self, begin: str, pragmas: Sequence[str], **pool: Any) -> Engine:  # noqa: ANN401
+        arguments = {"isolation_level": None, "check_same_thread": False, "timeout": BUSY_SECONDS}
+        engine = create_engine(self._url, connect_args=arguments, **pool)
+
+        @event.listens_for(engine, "connect")
+        def configure(connection: DBAPIConnection, _record: object) -> None:
+            cursor = connection.cursor()
+            for pragma in pragmas:
+                cursor.execute(f"PRAGMA {pragma}")
+            cursor.close()
+
+        @event.listens_for(engine, "begin")
+        def start(connection: Connection) -> None:
+            connection.exec_driver_sql(begin)
+
+        return engine
+
+    def refuse_foreign(self, connection: Connection) -> None:
+        """Raise ForeignStoreError if the file is another application's. Changes nothing in it."""
+        application = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
+        if application == APPLICATION_ID or (application == 0 and not inspect(connection).get_table_names()):
+            return
+        raise ForeignStoreError(f"{self.path} is an SQLite database of another application")
+
+    def own(self, connection: Connection) -> None:
+        """Take the owner's lock. Raises StoreUnavailableError if another server has it."""
+        if self._lock is not None:
+            return
+        lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(lock)
+            raise StoreUnavailableError(f"another server has {self.path} open") from error
+        self._lock = lock
+
+    def disown(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def prepare(self, connection: Connection) -> None:
+        """Set what holds for the file as a whole, past SQLAlchemy, as it cannot be set in a transaction."""
+        cursor = connection.connection.cursor()
+        cursor.execute("PRAGMA journal_mode=WAL")
+        cursor.close()
+
+    def mark(self, connection: Connection) -> None:
+        """Write into the file whose it is, in the transaction that makes the schema."""
+        connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
+
+
+class SqliteBulk:
+    """Rows to the driver's executemany, by statements compiled once."""
+
+    def __init__(self) -> None:
+        self.dialect: Any = None
+        self._statements: dict[tuple[str, str], tuple[str, list[str]]] = {}
+
+    def _compiled(self, verb: str, table: Table, statement: Executable) -> tuple[str, list[str]]:
+        """The text of a statement and the names of its parameters in order."""
+        known = self._statements.get((verb, table.name))
+        if known is None:
+            compiled = statement.compile(dialect=self.dialect)  # type: ignore[attr-defined]
+            known = self._statements[verb, table.name] = (str(compiled), list(compiled.positiontup or ()))
+        return known
+
+    def insert(self, connection: Connection, table: Table, rows: Sequence[Row]) -> None:
+        if rows:
+            text, _ = self._compiled("insert", table, insert(table))
+            connection.exec_driver_sql(text, list(rows))
+
+    def upsert(self, connection: Connection, table: Table, rows: Sequence[Row]) -> None:
+        if rows:
+            statement = insert(table)
+            changed = {column.name: statement.excluded[column.name] for column in _beside_key(table)}
+            keys = list(table.primary_key.columns)
+            text, _ = self._compiled("upsert", table, statement.on_conflict_do_update(keys, set_=changed))
+            connection.exec_driver_sql(text, list(rows))
+
+    def update(
+        self, connection: Connection, table: Table, columns: Sequence[str], rows: Sequence[Row]
+    ) -> int:
+        if not rows:
+            return 0
+        statement = (
+            update(table).where(*_keys_match(table)).values({name: bindparam(name) for name in columns})
+        )
+        text, order = self._compiled("update", table, statement)
+        places = [table.columns.keys().index(name.removeprefix("key_")) for name in order]
+        return connection.exec_driver_sql(text, list(map(itemgetter(*places), rows))).rowcount
+
+    def delete(self, connection: Connection, table: Table, keys: Sequence[Row]) -> None:
+        if keys:
+            text, _ = self._compiled("delete", table, delete(table).where(*_keys_match(table)))
+            connection.exec_driver_sql(text, list(keys))
+
+
+def _beside_key(table: Table) -> list[Column[Any]]:
+    return [column for column in table.columns if not column.primary_key]
+
+
+def _keys_match(table: Table) -> list[ColumnElement[bool]]:
+    return [column == bindparam(f"key_{column.name}") for column in table.primary_key.columns]

@@ -1,0 +1,260 @@
+"""`SqlStore`: the engine's store on SQLite or PostgreSQL.
+
+Each method is one transaction. What is written is for one thread, the engine's writer; what is read for any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from muster.engine.ports import (
+    ClusterWrites,
+    DecisionRecord,
+    FencedError,
+    LoadedCluster,
+    LogEntry,
+    RequestRecord,
+    StoreUnavailableError,
+)
+from muster.model.meta import ObjectKey
+from muster.store import compaction, leases
+from muster.store.commit import CommitRows
+from muster.store.database import Database, OutcomeUnknownError, backend_for
+from muster.store.decisions import DecisionFilter, get_decision, list_decisions
+from muster.store.objects import load_objects
+from muster.store.queue import load_pending_groups, load_pending_members, load_units
+from muster.store.requests import find_request
+from muster.store.revisions import read_log
+from muster.store.rows import PodRows, load_pods
+from muster.store.tables import clusters
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the writer keeps of a cluster between commits."""
+
+    id: int
+    pod_rows: PodRows
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A commit without an answer: the owner's token, and the count by which it is found."""
+
+    token: int
+    commits: int
+
+
+class SqlStore:
+    """Implements `engine.ports.Store`."""
+
+    def __init__(self, url: str) -> None:
+        self._database = Database(backend_for(url))
+        self._known: dict[str, _Known] = {}
+        self._unsettled: dict[str, _Sent] = {}
+
+    def open(self) -> None:
+        self._database.open()
+
+    def close(self) -> None:
+        self._known.clear()
+        self._database.close()
+
+    def acquire(self, cluster: str) -> int:
+        with self._database.write() as connection:
+            token = leases.acquire(connection, self._database.bulk, cluster)
+        self._known.pop(cluster, None)
+        self._unsettled.pop(cluster, None)
+        return token
+
+    def commit(self, writes: Sequence[ClusterWrites]) -> None:
+        """All of it in one transaction, durable on return.
+
+        Where the connection fails while committing, what became of it is read from the owner's lease. If that
+        cannot be read either, StoreUnavailableError is raised, and should it turn out later that the commit had
+        happened, the cluster's next one raises FencedError.
+        """
+        sent: dict[str, _Sent] = {}
+        try:
+            with self._database.write() as connection:
+                self._write(connection, writes, sent)
+        except BaseException as error:
+            self._known.clear()
+            if isinstance(error, OutcomeUnknownError):
+                self._settle(sent)
+                return
+            if isinstance(error, IntegrityError):
+                raise FencedError(
+                    "the store holds other rows than the writer believes: load it again"
+                ) from error
+            raise
+        for cluster in sent:
+            self._known[cluster].pod_rows.trim()
+
+    def _write(self, connection: Connection, writes: Sequence[ClusterWrites], sent: dict[str, _Sent]) -> None:
+        batch, added = CommitRows(), set[str]()
+        for one in writes:
+            if one.cluster in added:
+                batch.run(connection, self._database.bulk)
+                batch, added = CommitRows(), set()
+            self._check_settled(connection, one.cluster)
+            sent[one.cluster] = _Sent(one.token, leases.fence(connection, one.cluster, one.token))
+            known = self._known_cluster(connection, one)
+            batch.add(connection, known.id, one, known.pod_rows)
+            known.pod_rows.write_values(connection, self._database.bulk)
+            added.add(one.cluster)
+        batch.run(connection, self._database.bulk)
+
+    def _known_cluster(self, connection: Connection, writes: ClusterWrites) -> _Known:
+        """Raise the cluster's revision, or make the cluster, and return what is known of it."""
+        cluster_id = _create(connection, writes) if writes.created else _raise_revision(connection, writes)
+        known = self._known.get(writes.cluster)
+        if known is None or known.id != cluster_id:
+            known = self._known[writes.cluster] = _Known(cluster_id, PodRows(connection, cluster_id))
+        return known
+
+    def _settle(self, sent: dict[str, _Sent]) -> None:
+        """Find out whether a commit without an answer happened; raise StoreUnavailableError if not, or if unknown."""
+        try:
+            with self._database.write() as connection:
+                happened = all(
+                    leases.is_committed(connection, cluster, one.token, one.commits)
+                    for cluster, one in sent.items()
+                )
+        except StoreUnavailableError:
+            self._unsettled.update(sent)
+            raise
+        if not happened:
+            raise StoreUnavailableError("the connection failed before the transaction was committed")
+
+    def _check_settled(self, connection: Connection, cluster: str) -> None:
+        one = self._unsettled.get(cluster)
+        if one is None:
+            return
+        if leases.is_committed(connection, cluster, one.token, one.commits):
+            raise FencedError(
+                f"a commit to {cluster!r} that got no answer had happened: load the cluster again"
+            )
+        del self._unsettled[cluster]
+
+    def delete_cluster(self, cluster: str, token: int) -> None:
+        with self._database.write() as connection:
+            leases.fence(connection, cluster, token)
+            cluster_id = _id_of(connection, cluster)
+            if cluster_id is not None:
+                compaction.forget_cluster(connection, cluster_id)
+        self._known.pop(cluster, None)
+
+    def compact(
+        self,
+        cluster: str,
+        token: int,
+        *,
+        log_before_revision: int,
+        requests_before_us: int,
+        decisions_before_revision: int,
+    ) -> None:
+        with self._database.write() as connection:
+            leases.fence(connection, cluster, token)
+            cluster_id = _id_of(connection, cluster)
+            if cluster_id is not None:
+                compaction.forget_log(connection, cluster_id, log_before_revision)
+                compaction.forget_requests(connection, cluster_id, requests_before_us)
+                compaction.forget_decisions(connection, cluster_id, decisions_before_revision)
+                compaction.forget_unused_values(connection, self._database.bulk, cluster_id)
+        # The ids of values that are gone must not be used again.
+        self._known.pop(cluster, None)
+
+    def list_clusters(self) -> list[str]:
+        with self._database.read() as connection:
+            return list(connection.execute(select(clusters.c.name).order_by(clusters.c.name)).scalars())
+
+    def load_cluster(self, cluster: str) -> LoadedCluster:
+        """All of a cluster in one snapshot; empty and at revision 0 if there is no such cluster."""
+        with self._database.read() as connection:
+            row = connection.execute(select(clusters).where(clusters.c.name == cluster)).one_or_none()
+            if row is None:
+                return LoadedCluster(cluster, 0, 0, [], [], [], [])
+            return LoadedCluster(
+                name=cluster,
+                revision=row.revision,
+                compacted_revision=row.compacted_revision,
+                objects=[*load_objects(connection, row.id), *load_pods(connection, row.id)],
+                units=load_units(connection, row.id),
+                pending_groups=load_pending_groups(connection, row.id),
+                pending_members=load_pending_members(connection, row.id),
+            )
+
+    def read_log(self, cluster: str, after_revision: int, limit: int) -> list[LogEntry]:
+        with self._database.read() as connection:
+            cluster_id = _id_of(connection, cluster)
+            return [] if cluster_id is None else read_log(connection, cluster_id, after_revision, limit)
+
+    def compacted_revision(self, cluster: str) -> int:
+        with self._database.read() as connection:
+            query = select(clusters.c.compacted_revision).where(clusters.c.name == cluster)
+            return connection.execute(query).scalar_one_or_none() or 0
+
+    def find_request(self, cluster: str, method: str, request_id: str) -> RequestRecord | None:
+        with self._database.read() as connection:
+            return find_request(connection, cluster, method, request_id)
+
+    def get_decision(self, cluster: str, decision_id: str) -> DecisionRecord | None:
+        with self._database.read() as connection:
+            cluster_id = _id_of(connection, cluster)
+            return None if cluster_id is None else get_decision(connection, cluster_id, decision_id)
+
+    def list_decisions(  # noqa: PLR0913 - the port's filters, each of them optional
+        self,
+        cluster: str,
+        *,
+        unit: ObjectKey | None = None,
+        codes: Iterable[str] = (),
+        from_us: int | None = None,
+        to_us: int | None = None,
+        before_revision: int | None = None,
+        after_revision: int | None = None,
+        limit: int = 500,
+    ) -> list[DecisionRecord]:
+        wanted = DecisionFilter(unit, tuple(codes), from_us, to_us, before_revision, after_revision)
+        with self._database.read() as connection:
+            cluster_id = _id_of(connection, cluster)
+            return [] if cluster_id is None else list_decisions(connection, cluster_id, wanted, limit)
+
+
+def open_store(url: str) -> SqlStore:
+    """A store that is open. Raises ValueError, ForeignStoreError, StoreUnavailableError."""
+    store = SqlStore(url)
+    store.open()
+    return store
+
+
+def _id_of(connection: Connection, cluster: str) -> int | None:
+    return connection.execute(select(clusters.c.id).where(clusters.c.name == cluster)).scalar_one_or_none()
+
+
+def _create(connection: Connection, writes: ClusterWrites) -> int:
+    cluster_id = (connection.execute(select(func.max(clusters.c.id))).scalar_one() or 0) + 1
+    row = {"id": cluster_id, "name": writes.cluster, "revision": writes.revision, "compacted_revision": 0}
+    connection.execute(insert(clusters).values(row))
+    return cluster_id
+
+
+def _raise_revision(connection: Connection, writes: ClusterWrites) -> int:
+    columns = clusters.c
+    raised = (
+        update(clusters)
+        .where(columns.name == writes.cluster, columns.revision <= writes.revision)
+        .values(revision=writes.revision)
+        .returning(columns.id)
+    )
+    cluster_id: int | None = connection.execute(raised).scalar_one_or_none()
+    if cluster_id is None:
+        raise FencedError(
+            f"cluster {writes.cluster!r} is gone or beyond revision {writes.revision}: load it again"
+        )
+    return cluster_id
