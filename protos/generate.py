@@ -24,8 +24,8 @@ TOOLS = ROOT / ".tools"
 ENVIRONMENT = TOOLS / "protos"
 GO_BIN = TOOLS / "go" / "bin"
 GO_PLUGINS = (
-    "google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.6",
-    "google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.5.1",
+    "google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12",
+    "google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2",
 )
 GO_MODULE = "muster.dev/client"
 
@@ -108,7 +108,10 @@ GENERATORS = {"python": generate_python, "go": generate_go}
 def protoc(files: Iterable[str], *options: str, plugins: list[Path]) -> None:
     """Runs the protoc of the tool environment with plugins found in the given folders."""
     path = os.pathsep.join([*map(str, plugins), os.environ["PATH"]])
-    run([tool("python"), "-m", "grpc_tools.protoc", f"-I{PROTOS}", *options, *files], environment={"PATH": path})
+    run(
+        [tool("python"), "-m", "grpc_tools.protoc", f"-I{PROTOS}", *options, *files],
+        environment={"PATH": path},
+    )
 
 
 def proto_files() -> list[str]:

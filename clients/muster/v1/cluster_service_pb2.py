@@ -22,13 +22,14 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
-from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
-from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from muster.v1 import meta_pb2 as muster_dot_v1_dot_meta__pb2
 from muster.v1 import object_pb2 as muster_dot_v1_dot_object__pb2
+from muster.v1 import outcome_pb2 as muster_dot_v1_dot_outcome__pb2
+from muster.v1 import pod_report_pb2 as muster_dot_v1_dot_pod__report__pb2
+from muster.v1 import server_pb2 as muster_dot_v1_dot_server__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fmuster/v1/cluster_service.proto\x12\tmuster.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14muster/v1/meta.proto\x1a\x16muster/v1/object.proto\"n\n\x0c\x41pplyRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\"\n\x07objects\x18\x02 \x03(\x0b\x32\x11.muster.v1.Object\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\x15\n\rvalidate_only\x18\x04 \x01(\x08\"J\n\rApplyResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\'\n\x07results\x18\x02 \x03(\x0b\x32\x16.muster.v1.ApplyResult\"\x86\x01\n\x0b\x41pplyResult\x12(\n\x07outcome\x18\x01 \x01(\x0e\x32\x17.muster.v1.ApplyOutcome\x12\x0b\n\x03uid\x18\x02 \x01(\t\x12\x18\n\x10resource_version\x18\x03 \x01(\x03\x12&\n\x06\x63ounts\x18\x04 \x01(\x0b\x32\x16.muster.v1.ApplyCounts\"B\n\x0b\x41pplyCounts\x12\x0f\n\x07\x63reated\x18\x01 \x01(\x05\x12\x0f\n\x07updated\x18\x02 \x01(\x05\x12\x11\n\tunchanged\x18\x03 \x01(\x05\"S\n\x13\x41pplyStreamResponse\x12\x10\n\x08sequence\x18\x01 \x01(\x03\x12*\n\x08response\x18\x02 \x01(\x0b\x32\x18.muster.v1.ApplyResponse\"@\n\nGetRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12!\n\x03ref\x18\x02 \x01(\x0b\x32\x14.muster.v1.ObjectRef\"B\n\x0bGetResponse\x12!\n\x06object\x18\x01 \x01(\x0b\x32\x11.muster.v1.Object\x12\x10\n\x08revision\x18\x02 \x01(\x03\"\x82\x02\n\x0bListRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x30\n\x0elabel_selector\x18\x04 \x01(\x0b\x32\x18.muster.v1.LabelSelector\x12\x11\n\tnode_name\x18\x05 \x01(\t\x12\x0f\n\x07unbound\x18\x06 \x01(\x08\x12\x10\n\x08\x64\x65leting\x18\x07 \x01(\x08\x12#\n\x05group\x18\x08 \x01(\x0b\x32\x14.muster.v1.ObjectRef\x12\r\n\x05phase\x18\t \x01(\t\x12\x11\n\tpage_size\x18\n \x01(\x05\x12\x12\n\npage_token\x18\x0b \x01(\t\"]\n\x0cListResponse\x12\"\n\x07objects\x18\x01 \x03(\x0b\x32\x11.muster.v1.Object\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\"\x81\x02\n\rDeleteRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12%\n\x04refs\x18\x02 \x03(\x0b\x32\x17.muster.v1.DeleteTarget\x12+\n\x0bpropagation\x18\x03 \x01(\x0e\x32\x16.muster.v1.Propagation\x12\x15\n\rallow_missing\x18\x04 \x01(\x08\x12\r\n\x05\x66orce\x18\x05 \x01(\x08\x12!\n\x14grace_period_seconds\x18\x06 \x01(\x03H\x00\x88\x01\x01\x12\x12\n\nrequest_id\x18\x07 \x01(\t\x12\x15\n\rvalidate_only\x18\x08 \x01(\x08\x42\x17\n\x15_grace_period_seconds\"K\n\x0c\x44\x65leteTarget\x12!\n\x03ref\x18\x01 \x01(\x0b\x32\x14.muster.v1.ObjectRef\x12\x18\n\x10resource_version\x18\x02 \x01(\x03\"N\n\x0e\x44\x65leteResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12*\n\x08outcomes\x18\x02 \x03(\x0e\x32\x18.muster.v1.DeleteOutcome\"\xa1\x01\n\x0cWatchRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\r\n\x05kinds\x18\x02 \x03(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x30\n\x0elabel_selector\x18\x04 \x01(\x0b\x32\x18.muster.v1.LabelSelector\x12\x1a\n\rfrom_revision\x18\x05 \x01(\x03H\x00\x88\x01\x01\x42\x10\n\x0e_from_revision\"c\n\rWatchResponse\x12 \n\x06\x65vents\x18\x01 \x03(\x0b\x32\x10.muster.v1.Event\x12\x10\n\x08revision\x18\x02 \x01(\x03\x12\x1e\n\x16initial_state_complete\x18\x03 \x01(\x08\"N\n\x05\x45vent\x12\"\n\x04type\x18\x01 \x01(\x0e\x32\x14.muster.v1.EventType\x12!\n\x06object\x18\x02 \x01(\x0b\x32\x11.muster.v1.Object\"_\n\x11ReportPodsRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12%\n\x07reports\x18\x02 \x03(\x0b\x32\x14.muster.v1.PodReport\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"\xff\x01\n\tPodReport\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0b\n\x03uid\x18\x03 \x01(\t\x12$\n\x05\x62ound\x18\x04 \x01(\x0b\x32\x13.muster.v1.PodBoundH\x00\x12\x35\n\x0e\x62inding_failed\x18\x05 \x01(\x0b\x32\x1b.muster.v1.PodBindingFailedH\x00\x12\x33\n\rphase_changed\x18\x06 \x01(\x0b\x32\x1a.muster.v1.PodPhaseChangedH\x00\x12(\n\x07removed\x18\x07 \x01(\x0b\x32\x15.muster.v1.PodRemovedH\x00\x42\x08\n\x06report\"\x1d\n\x08PodBound\x12\x11\n\tnode_name\x18\x01 \x01(\t\"F\n\x10PodBindingFailed\x12\x11\n\tnode_name\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\"q\n\x0fPodPhaseChanged\x12\r\n\x05phase\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12.\n\nstart_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x0c\n\nPodRemoved\"\xc2\x01\n\x12ReportPodsResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12*\n\x08outcomes\x18\x02 \x03(\x0e\x32\x18.muster.v1.ReportOutcome\x12=\n\x08messages\x18\x03 \x03(\x0b\x32+.muster.v1.ReportPodsResponse.MessagesEntry\x1a/\n\rMessagesEntry\x12\x0b\n\x03key\x18\x01 \x01(\x05\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x16\n\x14GetServerInfoRequest\"\xb4\x01\n\x15GetServerInfoResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x14\n\x0c\x63\x61pabilities\x18\x02 \x03(\t\x12!\n\x06limits\x18\x03 \x01(\x0b\x32\x11.muster.v1.Limits\x12.\n\reviction_mode\x18\x04 \x01(\x0e\x32\x17.muster.v1.EvictionMode\x12\x10\n\x08profiles\x18\x05 \x03(\t\x12\x0f\n\x07replica\x18\x06 \x01(\t\"\xdb\x02\n\x06Limits\x12\x19\n\x11max_request_bytes\x18\x01 \x01(\x03\x12\x1a\n\x12max_response_bytes\x18\x02 \x01(\x03\x12\x18\n\x10max_object_bytes\x18\x03 \x01(\x03\x12\x1d\n\x15max_annotations_bytes\x18\x04 \x01(\x03\x12\x13\n\x0bmax_objects\x18\x05 \x01(\x05\x12\x15\n\rmax_page_size\x18\x06 \x01(\x05\x12 \n\x18max_groups_per_hierarchy\x18\x07 \x01(\x05\x12\x19\n\x11max_pods_per_unit\x18\x08 \x01(\x05\x12\x13\n\x0bmax_watches\x18\t \x01(\x05\x12\x17\n\x0fmax_unary_calls\x18\n \x01(\x05\x12+\n\x08max_wait\x18\x0b \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1d\n\x15max_request_id_length\x18\x0c \x01(\x05\"<\n\x13ListClustersRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"U\n\x14ListClustersResponse\x12$\n\x08\x63lusters\x18\x01 \x03(\x0b\x32\x12.muster.v1.Cluster\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x88\x01\n\x07\x43luster\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x03\x12.\n\x06\x63ounts\x18\x03 \x03(\x0b\x32\x1e.muster.v1.Cluster.CountsEntry\x1a-\n\x0b\x43ountsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"R\n\x14\x44\x65leteClusterRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x15\n\rallow_missing\x18\x02 \x01(\x08\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"B\n\x15\x44\x65leteClusterResponse\x12)\n\x07outcome\x18\x01 \x01(\x0e\x32\x18.muster.v1.DeleteOutcome*\x80\x01\n\x0c\x41pplyOutcome\x12\x1d\n\x19\x41PPLY_OUTCOME_UNSPECIFIED\x10\x00\x12\x19\n\x15\x41PPLY_OUTCOME_CREATED\x10\x01\x12\x19\n\x15\x41PPLY_OUTCOME_UPDATED\x10\x02\x12\x1b\n\x17\x41PPLY_OUTCOME_UNCHANGED\x10\x03*z\n\x0bPropagation\x12\x1b\n\x17PROPAGATION_UNSPECIFIED\x10\x00\x12\x1a\n\x16PROPAGATION_BACKGROUND\x10\x01\x12\x1a\n\x16PROPAGATION_FOREGROUND\x10\x02\x12\x16\n\x12PROPAGATION_ORPHAN\x10\x03*\x82\x01\n\rDeleteOutcome\x12\x1e\n\x1a\x44\x45LETE_OUTCOME_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x44\x45LETE_OUTCOME_DELETED\x10\x01\x12\x19\n\x15\x44\x45LETE_OUTCOME_MARKED\x10\x02\x12\x1a\n\x16\x44\x45LETE_OUTCOME_MISSING\x10\x03*n\n\tEventType\x12\x1a\n\x16\x45VENT_TYPE_UNSPECIFIED\x10\x00\x12\x14\n\x10\x45VENT_TYPE_ADDED\x10\x01\x12\x17\n\x13\x45VENT_TYPE_MODIFIED\x10\x02\x12\x16\n\x12\x45VENT_TYPE_DELETED\x10\x03*\xc0\x01\n\rReportOutcome\x12\x1e\n\x1aREPORT_OUTCOME_UNSPECIFIED\x10\x00\x12\x1b\n\x17REPORT_OUTCOME_ACCEPTED\x10\x01\x12\x1c\n\x18REPORT_OUTCOME_UNCHANGED\x10\x02\x12\x18\n\x14REPORT_OUTCOME_STALE\x10\x03\x12\x1e\n\x1aREPORT_OUTCOME_UNKNOWN_POD\x10\x04\x12\x1a\n\x16REPORT_OUTCOME_INVALID\x10\x05*a\n\x0c\x45victionMode\x12\x1d\n\x19\x45VICTION_MODE_UNSPECIFIED\x10\x00\x12\x18\n\x14\x45VICTION_MODE_SERVER\x10\x01\x12\x18\n\x14\x45VICTION_MODE_CLIENT\x10\x02\x32\xc8\x05\n\x0e\x43lusterService\x12:\n\x05\x41pply\x12\x17.muster.v1.ApplyRequest\x1a\x18.muster.v1.ApplyResponse\x12J\n\x0b\x41pplyStream\x12\x17.muster.v1.ApplyRequest\x1a\x1e.muster.v1.ApplyStreamResponse(\x01\x30\x01\x12\x34\n\x03Get\x12\x15.muster.v1.GetRequest\x1a\x16.muster.v1.GetResponse\x12\x37\n\x04List\x12\x16.muster.v1.ListRequest\x1a\x17.muster.v1.ListResponse\x12=\n\x06\x44\x65lete\x12\x18.muster.v1.DeleteRequest\x1a\x19.muster.v1.DeleteResponse\x12<\n\x05Watch\x12\x17.muster.v1.WatchRequest\x1a\x18.muster.v1.WatchResponse0\x01\x12I\n\nReportPods\x12\x1c.muster.v1.ReportPodsRequest\x1a\x1d.muster.v1.ReportPodsResponse\x12R\n\rGetServerInfo\x12\x1f.muster.v1.GetServerInfoRequest\x1a .muster.v1.GetServerInfoResponse\x12O\n\x0cListClusters\x12\x1e.muster.v1.ListClustersRequest\x1a\x1f.muster.v1.ListClustersResponse\x12R\n\rDeleteCluster\x12\x1f.muster.v1.DeleteClusterRequest\x1a .muster.v1.DeleteClusterResponseB&Z$muster.dev/client/muster/v1;musterv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fmuster/v1/cluster_service.proto\x12\tmuster.v1\x1a\x14muster/v1/meta.proto\x1a\x16muster/v1/object.proto\x1a\x17muster/v1/outcome.proto\x1a\x1amuster/v1/pod_report.proto\x1a\x16muster/v1/server.proto\"n\n\x0c\x41pplyRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\"\n\x07objects\x18\x02 \x03(\x0b\x32\x11.muster.v1.Object\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\x15\n\rvalidate_only\x18\x04 \x01(\x08\"J\n\rApplyResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\'\n\x07results\x18\x02 \x03(\x0b\x32\x16.muster.v1.ApplyResult\"\x86\x01\n\x0b\x41pplyResult\x12(\n\x07outcome\x18\x01 \x01(\x0e\x32\x17.muster.v1.ApplyOutcome\x12\x0b\n\x03uid\x18\x02 \x01(\t\x12\x18\n\x10resource_version\x18\x03 \x01(\x03\x12&\n\x06\x63ounts\x18\x04 \x01(\x0b\x32\x16.muster.v1.ApplyCounts\"B\n\x0b\x41pplyCounts\x12\x0f\n\x07\x63reated\x18\x01 \x01(\x05\x12\x0f\n\x07updated\x18\x02 \x01(\x05\x12\x11\n\tunchanged\x18\x03 \x01(\x05\"S\n\x13\x41pplyStreamResponse\x12\x10\n\x08sequence\x18\x01 \x01(\x03\x12*\n\x08response\x18\x02 \x01(\x0b\x32\x18.muster.v1.ApplyResponse\"@\n\nGetRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12!\n\x03ref\x18\x02 \x01(\x0b\x32\x14.muster.v1.ObjectRef\"B\n\x0bGetResponse\x12!\n\x06object\x18\x01 \x01(\x0b\x32\x11.muster.v1.Object\x12\x10\n\x08revision\x18\x02 \x01(\x03\"\x82\x02\n\x0bListRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x30\n\x0elabel_selector\x18\x04 \x01(\x0b\x32\x18.muster.v1.LabelSelector\x12\x11\n\tnode_name\x18\x05 \x01(\t\x12\x0f\n\x07unbound\x18\x06 \x01(\x08\x12\x10\n\x08\x64\x65leting\x18\x07 \x01(\x08\x12#\n\x05group\x18\x08 \x01(\x0b\x32\x14.muster.v1.ObjectRef\x12\r\n\x05phase\x18\t \x01(\t\x12\x11\n\tpage_size\x18\n \x01(\x05\x12\x12\n\npage_token\x18\x0b \x01(\t\"]\n\x0cListResponse\x12\"\n\x07objects\x18\x01 \x03(\x0b\x32\x11.muster.v1.Object\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\"\x81\x02\n\rDeleteRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12%\n\x04refs\x18\x02 \x03(\x0b\x32\x17.muster.v1.DeleteTarget\x12+\n\x0bpropagation\x18\x03 \x01(\x0e\x32\x16.muster.v1.Propagation\x12\x15\n\rallow_missing\x18\x04 \x01(\x08\x12\r\n\x05\x66orce\x18\x05 \x01(\x08\x12!\n\x14grace_period_seconds\x18\x06 \x01(\x03H\x00\x88\x01\x01\x12\x12\n\nrequest_id\x18\x07 \x01(\t\x12\x15\n\rvalidate_only\x18\x08 \x01(\x08\x42\x17\n\x15_grace_period_seconds\"K\n\x0c\x44\x65leteTarget\x12!\n\x03ref\x18\x01 \x01(\x0b\x32\x14.muster.v1.ObjectRef\x12\x18\n\x10resource_version\x18\x02 \x01(\x03\"N\n\x0e\x44\x65leteResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12*\n\x08outcomes\x18\x02 \x03(\x0e\x32\x18.muster.v1.DeleteOutcome\"\xa1\x01\n\x0cWatchRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\r\n\x05kinds\x18\x02 \x03(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x30\n\x0elabel_selector\x18\x04 \x01(\x0b\x32\x18.muster.v1.LabelSelector\x12\x1a\n\rfrom_revision\x18\x05 \x01(\x03H\x00\x88\x01\x01\x42\x10\n\x0e_from_revision\"c\n\rWatchResponse\x12 \n\x06\x65vents\x18\x01 \x03(\x0b\x32\x10.muster.v1.Event\x12\x10\n\x08revision\x18\x02 \x01(\x03\x12\x1e\n\x16initial_state_complete\x18\x03 \x01(\x08\"N\n\x05\x45vent\x12\"\n\x04type\x18\x01 \x01(\x0e\x32\x14.muster.v1.EventType\x12!\n\x06object\x18\x02 \x01(\x0b\x32\x11.muster.v1.Object\"_\n\x11ReportPodsRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12%\n\x07reports\x18\x02 \x03(\x0b\x32\x14.muster.v1.PodReport\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"\xc2\x01\n\x12ReportPodsResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12*\n\x08outcomes\x18\x02 \x03(\x0e\x32\x18.muster.v1.ReportOutcome\x12=\n\x08messages\x18\x03 \x03(\x0b\x32+.muster.v1.ReportPodsResponse.MessagesEntry\x1a/\n\rMessagesEntry\x12\x0b\n\x03key\x18\x01 \x01(\x05\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x16\n\x14GetServerInfoRequest\"\xb4\x01\n\x15GetServerInfoResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x14\n\x0c\x63\x61pabilities\x18\x02 \x03(\t\x12!\n\x06limits\x18\x03 \x01(\x0b\x32\x11.muster.v1.Limits\x12.\n\reviction_mode\x18\x04 \x01(\x0e\x32\x17.muster.v1.EvictionMode\x12\x10\n\x08profiles\x18\x05 \x03(\t\x12\x0f\n\x07replica\x18\x06 \x01(\t\"<\n\x13ListClustersRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"U\n\x14ListClustersResponse\x12$\n\x08\x63lusters\x18\x01 \x03(\x0b\x32\x12.muster.v1.Cluster\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"R\n\x14\x44\x65leteClusterRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x15\n\rallow_missing\x18\x02 \x01(\x08\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"B\n\x15\x44\x65leteClusterResponse\x12)\n\x07outcome\x18\x01 \x01(\x0e\x32\x18.muster.v1.DeleteOutcome*z\n\x0bPropagation\x12\x1b\n\x17PROPAGATION_UNSPECIFIED\x10\x00\x12\x1a\n\x16PROPAGATION_BACKGROUND\x10\x01\x12\x1a\n\x16PROPAGATION_FOREGROUND\x10\x02\x12\x16\n\x12PROPAGATION_ORPHAN\x10\x03*n\n\tEventType\x12\x1a\n\x16\x45VENT_TYPE_UNSPECIFIED\x10\x00\x12\x14\n\x10\x45VENT_TYPE_ADDED\x10\x01\x12\x17\n\x13\x45VENT_TYPE_MODIFIED\x10\x02\x12\x16\n\x12\x45VENT_TYPE_DELETED\x10\x03\x32\xc8\x05\n\x0e\x43lusterService\x12:\n\x05\x41pply\x12\x17.muster.v1.ApplyRequest\x1a\x18.muster.v1.ApplyResponse\x12J\n\x0b\x41pplyStream\x12\x17.muster.v1.ApplyRequest\x1a\x1e.muster.v1.ApplyStreamResponse(\x01\x30\x01\x12\x34\n\x03Get\x12\x15.muster.v1.GetRequest\x1a\x16.muster.v1.GetResponse\x12\x37\n\x04List\x12\x16.muster.v1.ListRequest\x1a\x17.muster.v1.ListResponse\x12=\n\x06\x44\x65lete\x12\x18.muster.v1.DeleteRequest\x1a\x19.muster.v1.DeleteResponse\x12<\n\x05Watch\x12\x17.muster.v1.WatchRequest\x1a\x18.muster.v1.WatchResponse0\x01\x12I\n\nReportPods\x12\x1c.muster.v1.ReportPodsRequest\x1a\x1d.muster.v1.ReportPodsResponse\x12R\n\rGetServerInfo\x12\x1f.muster.v1.GetServerInfoRequest\x1a .muster.v1.GetServerInfoResponse\x12O\n\x0cListClusters\x12\x1e.muster.v1.ListClustersRequest\x1a\x1f.muster.v1.ListClustersResponse\x12R\n\rDeleteCluster\x12\x1f.muster.v1.DeleteClusterRequest\x1a .muster.v1.DeleteClusterResponseB&Z$muster.dev/client/muster/v1;musterv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,84 +39,58 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._serialized_options = b'Z$muster.dev/client/muster/v1;musterv1'
   _globals['_REPORTPODSRESPONSE_MESSAGESENTRY']._loaded_options = None
   _globals['_REPORTPODSRESPONSE_MESSAGESENTRY']._serialized_options = b'8\001'
-  _globals['_CLUSTER_COUNTSENTRY']._loaded_options = None
-  _globals['_CLUSTER_COUNTSENTRY']._serialized_options = b'8\001'
-  _globals['_APPLYOUTCOME']._serialized_start=3669
-  _globals['_APPLYOUTCOME']._serialized_end=3797
-  _globals['_PROPAGATION']._serialized_start=3799
-  _globals['_PROPAGATION']._serialized_end=3921
-  _globals['_DELETEOUTCOME']._serialized_start=3924
-  _globals['_DELETEOUTCOME']._serialized_end=4054
-  _globals['_EVENTTYPE']._serialized_start=4056
-  _globals['_EVENTTYPE']._serialized_end=4166
-  _globals['_REPORTOUTCOME']._serialized_start=4169
-  _globals['_REPORTOUTCOME']._serialized_end=4361
-  _globals['_EVICTIONMODE']._serialized_start=4363
-  _globals['_EVICTIONMODE']._serialized_end=4460
-  _globals['_APPLYREQUEST']._serialized_start=157
-  _globals['_APPLYREQUEST']._serialized_end=267
-  _globals['_APPLYRESPONSE']._serialized_start=269
-  _globals['_APPLYRESPONSE']._serialized_end=343
-  _globals['_APPLYRESULT']._serialized_start=346
-  _globals['_APPLYRESULT']._serialized_end=480
-  _globals['_APPLYCOUNTS']._serialized_start=482
-  _globals['_APPLYCOUNTS']._serialized_end=548
-  _globals['_APPLYSTREAMRESPONSE']._serialized_start=550
-  _globals['_APPLYSTREAMRESPONSE']._serialized_end=633
-  _globals['_GETREQUEST']._serialized_start=635
-  _globals['_GETREQUEST']._serialized_end=699
-  _globals['_GETRESPONSE']._serialized_start=701
-  _globals['_GETRESPONSE']._serialized_end=767
-  _globals['_LISTREQUEST']._serialized_start=770
-  _globals['_LISTREQUEST']._serialized_end=1028
-  _globals['_LISTRESPONSE']._serialized_start=1030
-  _globals['_LISTRESPONSE']._serialized_end=1123
-  _globals['_DELETEREQUEST']._serialized_start=1126
-  _globals['_DELETEREQUEST']._serialized_end=1383
-  _globals['_DELETETARGET']._serialized_start=1385
-  _globals['_DELETETARGET']._serialized_end=1460
-  _globals['_DELETERESPONSE']._serialized_start=1462
-  _globals['_DELETERESPONSE']._serialized_end=1540
-  _globals['_WATCHREQUEST']._serialized_start=1543
-  _globals['_WATCHREQUEST']._serialized_end=1704
-  _globals['_WATCHRESPONSE']._serialized_start=1706
-  _globals['_WATCHRESPONSE']._serialized_end=1805
-  _globals['_EVENT']._serialized_start=1807
-  _globals['_EVENT']._serialized_end=1885
-  _globals['_REPORTPODSREQUEST']._serialized_start=1887
-  _globals['_REPORTPODSREQUEST']._serialized_end=1982
-  _globals['_PODREPORT']._serialized_start=1985
-  _globals['_PODREPORT']._serialized_end=2240
-  _globals['_PODBOUND']._serialized_start=2242
-  _globals['_PODBOUND']._serialized_end=2271
-  _globals['_PODBINDINGFAILED']._serialized_start=2273
-  _globals['_PODBINDINGFAILED']._serialized_end=2343
-  _globals['_PODPHASECHANGED']._serialized_start=2345
-  _globals['_PODPHASECHANGED']._serialized_end=2458
-  _globals['_PODREMOVED']._serialized_start=2460
-  _globals['_PODREMOVED']._serialized_end=2472
-  _globals['_REPORTPODSRESPONSE']._serialized_start=2475
-  _globals['_REPORTPODSRESPONSE']._serialized_end=2669
-  _globals['_REPORTPODSRESPONSE_MESSAGESENTRY']._serialized_start=2622
-  _globals['_REPORTPODSRESPONSE_MESSAGESENTRY']._serialized_end=2669
-  _globals['_GETSERVERINFOREQUEST']._serialized_start=2671
-  _globals['_GETSERVERINFOREQUEST']._serialized_end=2693
-  _globals['_GETSERVERINFORESPONSE']._serialized_start=2696
-  _globals['_GETSERVERINFORESPONSE']._serialized_end=2876
-  _globals['_LIMITS']._serialized_start=2879
-  _globals['_LIMITS']._serialized_end=3226
-  _globals['_LISTCLUSTERSREQUEST']._serialized_start=3228
-  _globals['_LISTCLUSTERSREQUEST']._serialized_end=3288
-  _globals['_LISTCLUSTERSRESPONSE']._serialized_start=3290
-  _globals['_LISTCLUSTERSRESPONSE']._serialized_end=3375
-  _globals['_CLUSTER']._serialized_start=3378
-  _globals['_CLUSTER']._serialized_end=3514
-  _globals['_CLUSTER_COUNTSENTRY']._serialized_start=3469
-  _globals['_CLUSTER_COUNTSENTRY']._serialized_end=3514
-  _globals['_DELETECLUSTERREQUEST']._serialized_start=3516
-  _globals['_DELETECLUSTERREQUEST']._serialized_end=3598
-  _globals['_DELETECLUSTERRESPONSE']._serialized_start=3600
-  _globals['_DELETECLUSTERRESPONSE']._serialized_end=3666
-  _globals['_CLUSTERSERVICE']._serialized_start=4463
-  _globals['_CLUSTERSERVICE']._serialized_end=5175
+  _globals['_PROPAGATION']._serialized_start=2701
+  _globals['_PROPAGATION']._serialized_end=2823
+  _globals['_EVENTTYPE']._serialized_start=2825
+  _globals['_EVENTTYPE']._serialized_end=2935
+  _globals['_APPLYREQUEST']._serialized_start=169
+  _globals['_APPLYREQUEST']._serialized_end=279
+  _globals['_APPLYRESPONSE']._serialized_start=281
+  _globals['_APPLYRESPONSE']._serialized_end=355
+  _globals['_APPLYRESULT']._serialized_start=358
+  _globals['_APPLYRESULT']._serialized_end=492
+  _globals['_APPLYCOUNTS']._serialized_start=494
+  _globals['_APPLYCOUNTS']._serialized_end=560
+  _globals['_APPLYSTREAMRESPONSE']._serialized_start=562
+  _globals['_APPLYSTREAMRESPONSE']._serialized_end=645
+  _globals['_GETREQUEST']._serialized_start=647
+  _globals['_GETREQUEST']._serialized_end=711
+  _globals['_GETRESPONSE']._serialized_start=713
+  _globals['_GETRESPONSE']._serialized_end=779
+  _globals['_LISTREQUEST']._serialized_start=782
+  _globals['_LISTREQUEST']._serialized_end=1040
+  _globals['_LISTRESPONSE']._serialized_start=1042
+  _globals['_LISTRESPONSE']._serialized_end=1135
+  _globals['_DELETEREQUEST']._serialized_start=1138
+  _globals['_DELETEREQUEST']._serialized_end=1395
+  _globals['_DELETETARGET']._serialized_start=1397
+  _globals['_DELETETARGET']._serialized_end=1472
+  _globals['_DELETERESPONSE']._serialized_start=1474
+  _globals['_DELETERESPONSE']._serialized_end=1552
+  _globals['_WATCHREQUEST']._serialized_start=1555
+  _globals['_WATCHREQUEST']._serialized_end=1716
+  _globals['_WATCHRESPONSE']._serialized_start=1718
+  _globals['_WATCHRESPONSE']._serialized_end=1817
+  _globals['_EVENT']._serialized_start=1819
+  _globals['_EVENT']._serialized_end=1897
+  _globals['_REPORTPODSREQUEST']._serialized_start=1899
+  _globals['_REPORTPODSREQUEST']._serialized_end=1994
+  _globals['_REPORTPODSRESPONSE']._serialized_start=1997
+  _globals['_REPORTPODSRESPONSE']._serialized_end=2191
+  _globals['_REPORTPODSRESPONSE_MESSAGESENTRY']._serialized_start=2144
+  _globals['_REPORTPODSRESPONSE_MESSAGESENTRY']._serialized_end=2191
+  _globals['_GETSERVERINFOREQUEST']._serialized_start=2193
+  _globals['_GETSERVERINFOREQUEST']._serialized_end=2215
+  _globals['_GETSERVERINFORESPONSE']._serialized_start=2218
+  _globals['_GETSERVERINFORESPONSE']._serialized_end=2398
+  _globals['_LISTCLUSTERSREQUEST']._serialized_start=2400
+  _globals['_LISTCLUSTERSREQUEST']._serialized_end=2460
+  _globals['_LISTCLUSTERSRESPONSE']._serialized_start=2462
+  _globals['_LISTCLUSTERSRESPONSE']._serialized_end=2547
+  _globals['_DELETECLUSTERREQUEST']._serialized_start=2549
+  _globals['_DELETECLUSTERREQUEST']._serialized_end=2631
+  _globals['_DELETECLUSTERRESPONSE']._serialized_start=2633
+  _globals['_DELETECLUSTERRESPONSE']._serialized_end=2699
+  _globals['_CLUSTERSERVICE']._serialized_start=2938
+  _globals['_CLUSTERSERVICE']._serialized_end=3650
 # @@protoc_insertion_point(module_scope)

@@ -5,13 +5,14 @@ ClusterService: the objects of a cluster and what happens to them."""
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
-from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
-from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from muster.v1 import meta_pb2 as _meta_pb2
 from muster.v1 import object_pb2 as _object_pb2
+from muster.v1 import outcome_pb2 as _outcome_pb2
+from muster.v1 import pod_report_pb2 as _pod_report_pb2
+from muster.v1 import server_pb2 as _server_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -22,34 +23,6 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
-
-class _ApplyOutcome:
-    ValueType = _typing.NewType("ValueType", _builtins.int)
-    V: _TypeAlias = ValueType  # noqa: Y015
-
-class _ApplyOutcomeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ApplyOutcome.ValueType], _builtins.type):
-    DESCRIPTOR: _descriptor.EnumDescriptor
-    APPLY_OUTCOME_UNSPECIFIED: _ApplyOutcome.ValueType  # 0
-    """Not an outcome."""
-    APPLY_OUTCOME_CREATED: _ApplyOutcome.ValueType  # 1
-    """It did not exist."""
-    APPLY_OUTCOME_UPDATED: _ApplyOutcome.ValueType  # 2
-    """Something that is stored differs."""
-    APPLY_OUTCOME_UNCHANGED: _ApplyOutcome.ValueType  # 3
-    """Nothing that is stored would differ; the resource version stays."""
-
-class ApplyOutcome(_ApplyOutcome, metaclass=_ApplyOutcomeEnumTypeWrapper):
-    """What Apply did to an object."""
-
-APPLY_OUTCOME_UNSPECIFIED: ApplyOutcome.ValueType  # 0
-"""Not an outcome."""
-APPLY_OUTCOME_CREATED: ApplyOutcome.ValueType  # 1
-"""It did not exist."""
-APPLY_OUTCOME_UPDATED: ApplyOutcome.ValueType  # 2
-"""Something that is stored differs."""
-APPLY_OUTCOME_UNCHANGED: ApplyOutcome.ValueType  # 3
-"""Nothing that is stored would differ; the resource version stays."""
-Global___ApplyOutcome: _TypeAlias = ApplyOutcome  # noqa: Y015
 
 class _Propagation:
     ValueType = _typing.NewType("ValueType", _builtins.int)
@@ -79,34 +52,6 @@ PROPAGATION_ORPHAN: Propagation.ValueType  # 3
 """What it owns stays, without the reference."""
 Global___Propagation: _TypeAlias = Propagation  # noqa: Y015
 
-class _DeleteOutcome:
-    ValueType = _typing.NewType("ValueType", _builtins.int)
-    V: _TypeAlias = ValueType  # noqa: Y015
-
-class _DeleteOutcomeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_DeleteOutcome.ValueType], _builtins.type):
-    DESCRIPTOR: _descriptor.EnumDescriptor
-    DELETE_OUTCOME_UNSPECIFIED: _DeleteOutcome.ValueType  # 0
-    """Not an outcome."""
-    DELETE_OUTCOME_DELETED: _DeleteOutcome.ValueType  # 1
-    """It is gone."""
-    DELETE_OUTCOME_MARKED: _DeleteOutcome.ValueType  # 2
-    """It carries a deletion mark and goes once nothing holds it."""
-    DELETE_OUTCOME_MISSING: _DeleteOutcome.ValueType  # 3
-    """It did not exist."""
-
-class DeleteOutcome(_DeleteOutcome, metaclass=_DeleteOutcomeEnumTypeWrapper):
-    """What Delete did to an object."""
-
-DELETE_OUTCOME_UNSPECIFIED: DeleteOutcome.ValueType  # 0
-"""Not an outcome."""
-DELETE_OUTCOME_DELETED: DeleteOutcome.ValueType  # 1
-"""It is gone."""
-DELETE_OUTCOME_MARKED: DeleteOutcome.ValueType  # 2
-"""It carries a deletion mark and goes once nothing holds it."""
-DELETE_OUTCOME_MISSING: DeleteOutcome.ValueType  # 3
-"""It did not exist."""
-Global___DeleteOutcome: _TypeAlias = DeleteOutcome  # noqa: Y015
-
 class _EventType:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -134,66 +79,6 @@ EVENT_TYPE_MODIFIED: EventType.ValueType  # 2
 EVENT_TYPE_DELETED: EventType.ValueType  # 3
 """It is gone, or has stopped to match."""
 Global___EventType: _TypeAlias = EventType  # noqa: Y015
-
-class _ReportOutcome:
-    ValueType = _typing.NewType("ValueType", _builtins.int)
-    V: _TypeAlias = ValueType  # noqa: Y015
-
-class _ReportOutcomeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ReportOutcome.ValueType], _builtins.type):
-    DESCRIPTOR: _descriptor.EnumDescriptor
-    REPORT_OUTCOME_UNSPECIFIED: _ReportOutcome.ValueType  # 0
-    """Not an outcome."""
-    REPORT_OUTCOME_ACCEPTED: _ReportOutcome.ValueType  # 1
-    """Taken in."""
-    REPORT_OUTCOME_UNCHANGED: _ReportOutcome.ValueType  # 2
-    """Already known."""
-    REPORT_OUTCOME_STALE: _ReportOutcome.ValueType  # 3
-    """Overtaken by what is stored."""
-    REPORT_OUTCOME_UNKNOWN_POD: _ReportOutcome.ValueType  # 4
-    """No such pod."""
-    REPORT_OUTCOME_INVALID: _ReportOutcome.ValueType  # 5
-    """The report makes no sense."""
-
-class ReportOutcome(_ReportOutcome, metaclass=_ReportOutcomeEnumTypeWrapper):
-    """What became of a report."""
-
-REPORT_OUTCOME_UNSPECIFIED: ReportOutcome.ValueType  # 0
-"""Not an outcome."""
-REPORT_OUTCOME_ACCEPTED: ReportOutcome.ValueType  # 1
-"""Taken in."""
-REPORT_OUTCOME_UNCHANGED: ReportOutcome.ValueType  # 2
-"""Already known."""
-REPORT_OUTCOME_STALE: ReportOutcome.ValueType  # 3
-"""Overtaken by what is stored."""
-REPORT_OUTCOME_UNKNOWN_POD: ReportOutcome.ValueType  # 4
-"""No such pod."""
-REPORT_OUTCOME_INVALID: ReportOutcome.ValueType  # 5
-"""The report makes no sense."""
-Global___ReportOutcome: _TypeAlias = ReportOutcome  # noqa: Y015
-
-class _EvictionMode:
-    ValueType = _typing.NewType("ValueType", _builtins.int)
-    V: _TypeAlias = ValueType  # noqa: Y015
-
-class _EvictionModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EvictionMode.ValueType], _builtins.type):
-    DESCRIPTOR: _descriptor.EnumDescriptor
-    EVICTION_MODE_UNSPECIFIED: _EvictionMode.ValueType  # 0
-    """Not a mode."""
-    EVICTION_MODE_SERVER: _EvictionMode.ValueType  # 1
-    """The server, once their grace period is over."""
-    EVICTION_MODE_CLIENT: _EvictionMode.ValueType  # 2
-    """A client, which reports them removed."""
-
-class EvictionMode(_EvictionMode, metaclass=_EvictionModeEnumTypeWrapper):
-    """Who removes evicted pods."""
-
-EVICTION_MODE_UNSPECIFIED: EvictionMode.ValueType  # 0
-"""Not a mode."""
-EVICTION_MODE_SERVER: EvictionMode.ValueType  # 1
-"""The server, once their grace period is over."""
-EVICTION_MODE_CLIENT: EvictionMode.ValueType  # 2
-"""A client, which reports them removed."""
-Global___EvictionMode: _TypeAlias = EvictionMode  # noqa: Y015
 
 @_typing.final
 class ApplyRequest(_message.Message):
@@ -269,7 +154,7 @@ class ApplyResult(_message.Message):
     UID_FIELD_NUMBER: _builtins.int
     RESOURCE_VERSION_FIELD_NUMBER: _builtins.int
     COUNTS_FIELD_NUMBER: _builtins.int
-    outcome: Global___ApplyOutcome.ValueType
+    outcome: _outcome_pb2.ApplyOutcome.ValueType
     """For a PodBatch: CREATED if any pod was, else UPDATED if any was, else UNCHANGED."""
     uid: _builtins.str
     """The object's uid; empty for a PodBatch."""
@@ -282,7 +167,7 @@ class ApplyResult(_message.Message):
     def __init__(
         self,
         *,
-        outcome: Global___ApplyOutcome.ValueType = ...,
+        outcome: _outcome_pb2.ApplyOutcome.ValueType = ...,
         uid: _builtins.str = ...,
         resource_version: _builtins.int = ...,
         counts: Global___ApplyCounts | None = ...,
@@ -604,14 +489,14 @@ class DeleteResponse(_message.Message):
     revision: _builtins.int
     """The revision of the transaction; the present one if nothing changed or `validate_only` was set."""
     @_builtins.property
-    def outcomes(self) -> _containers.RepeatedScalarFieldContainer[Global___DeleteOutcome.ValueType]:
+    def outcomes(self) -> _containers.RepeatedScalarFieldContainer[_outcome_pb2.DeleteOutcome.ValueType]:
         """One per ref of the request, in its order."""
 
     def __init__(
         self,
         *,
         revision: _builtins.int = ...,
-        outcomes: _abc.Iterable[Global___DeleteOutcome.ValueType] | None = ...,
+        outcomes: _abc.Iterable[_outcome_pb2.DeleteOutcome.ValueType] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -741,14 +626,14 @@ class ReportPodsRequest(_message.Message):
     request_id: _builtins.str
     """Makes the call safe to repeat."""
     @_builtins.property
-    def reports(self) -> _containers.RepeatedCompositeFieldContainer[Global___PodReport]:
+    def reports(self) -> _containers.RepeatedCompositeFieldContainer[_pod_report_pb2.PodReport]:
         """Required. At most 20 000, applied in order."""
 
     def __init__(
         self,
         *,
         cluster: _builtins.str = ...,
-        reports: _abc.Iterable[Global___PodReport] | None = ...,
+        reports: _abc.Iterable[_pod_report_pb2.PodReport] | None = ...,
         request_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
@@ -758,170 +643,6 @@ class ReportPodsRequest(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ReportPodsRequest: _TypeAlias = ReportPodsRequest  # noqa: Y015
-
-@_typing.final
-class PodReport(_message.Message):
-    """What happened to one pod."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    NAMESPACE_FIELD_NUMBER: _builtins.int
-    NAME_FIELD_NUMBER: _builtins.int
-    UID_FIELD_NUMBER: _builtins.int
-    BOUND_FIELD_NUMBER: _builtins.int
-    BINDING_FAILED_FIELD_NUMBER: _builtins.int
-    PHASE_CHANGED_FIELD_NUMBER: _builtins.int
-    REMOVED_FIELD_NUMBER: _builtins.int
-    namespace: _builtins.str
-    """"default" when empty."""
-    name: _builtins.str
-    """Required."""
-    uid: _builtins.str
-    """A set one must match, else the report is STALE."""
-    @_builtins.property
-    def bound(self) -> Global___PodBound:
-        """It is bound: a fact, which wins over the server's own view."""
-
-    @_builtins.property
-    def binding_failed(self) -> Global___PodBindingFailed:
-        """Binding it as decided failed."""
-
-    @_builtins.property
-    def phase_changed(self) -> Global___PodPhaseChanged:
-        """Its phase changed."""
-
-    @_builtins.property
-    def removed(self) -> Global___PodRemoved:
-        """It no longer exists."""
-
-    def __init__(
-        self,
-        *,
-        namespace: _builtins.str = ...,
-        name: _builtins.str = ...,
-        uid: _builtins.str = ...,
-        bound: Global___PodBound | None = ...,
-        binding_failed: Global___PodBindingFailed | None = ...,
-        phase_changed: Global___PodPhaseChanged | None = ...,
-        removed: Global___PodRemoved | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["binding_failed", b"binding_failed", "bound", b"bound", "phase_changed", b"phase_changed", "removed", b"removed", "report", b"report"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["binding_failed", b"binding_failed", "bound", b"bound", "name", b"name", "namespace", b"namespace", "phase_changed", b"phase_changed", "removed", b"removed", "report", b"report", "uid", b"uid"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_report: _TypeAlias = _typing.Literal["bound", "binding_failed", "phase_changed", "removed"]  # noqa: Y015
-    _WhichOneofArgType_report: _TypeAlias = _typing.Literal["report", b"report"]  # noqa: Y015
-    def WhichOneof(self, oneof_group: _WhichOneofArgType_report) -> _WhichOneofReturnType_report | None: ...
-
-Global___PodReport: _TypeAlias = PodReport  # noqa: Y015
-
-@_typing.final
-class PodBound(_message.Message):
-    """The pod is bound."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    NODE_NAME_FIELD_NUMBER: _builtins.int
-    node_name: _builtins.str
-    """Required. The node that it is bound to."""
-    def __init__(
-        self,
-        *,
-        node_name: _builtins.str = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["node_name", b"node_name"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___PodBound: _TypeAlias = PodBound  # noqa: Y015
-
-@_typing.final
-class PodBindingFailed(_message.Message):
-    """The pod could not be bound. STALE unless it is assigned to that node and not running. The pod is pending
-    again, its unit goes to backoff, and the node is left out for the pod until the node changes or 5 minutes
-    pass.
-    """
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    NODE_NAME_FIELD_NUMBER: _builtins.int
-    REASON_FIELD_NUMBER: _builtins.int
-    MESSAGE_FIELD_NUMBER: _builtins.int
-    node_name: _builtins.str
-    """Required. The node that it should have been bound to."""
-    reason: _builtins.str
-    """One word: why."""
-    message: _builtins.str
-    """Text for people."""
-    def __init__(
-        self,
-        *,
-        node_name: _builtins.str = ...,
-        reason: _builtins.str = ...,
-        message: _builtins.str = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "node_name", b"node_name", "reason", b"reason"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___PodBindingFailed: _TypeAlias = PodBindingFailed  # noqa: Y015
-
-@_typing.final
-class PodPhaseChanged(_message.Message):
-    """The pod has reached a phase. STALE if it would go backwards."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    PHASE_FIELD_NUMBER: _builtins.int
-    REASON_FIELD_NUMBER: _builtins.int
-    MESSAGE_FIELD_NUMBER: _builtins.int
-    START_TIME_FIELD_NUMBER: _builtins.int
-    phase: _builtins.str
-    """Required. "Pending", "Running", "Succeeded", "Failed" or "Unknown"."""
-    reason: _builtins.str
-    """One word: why."""
-    message: _builtins.str
-    """Text for people."""
-    @_builtins.property
-    def start_time(self) -> _timestamp_pb2.Timestamp:
-        """When the pod started to run; absent keeps the stored time."""
-
-    def __init__(
-        self,
-        *,
-        phase: _builtins.str = ...,
-        reason: _builtins.str = ...,
-        message: _builtins.str = ...,
-        start_time: _timestamp_pb2.Timestamp | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["start_time", b"start_time"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "phase", b"phase", "reason", b"reason", "start_time", b"start_time"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___PodPhaseChanged: _TypeAlias = PodPhaseChanged  # noqa: Y015
-
-@_typing.final
-class PodRemoved(_message.Message):
-    """The pod no longer exists; its object is removed, deletion mark or not."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    def __init__(
-        self,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___PodRemoved: _TypeAlias = PodRemoved  # noqa: Y015
 
 @_typing.final
 class ReportPodsResponse(_message.Message):
@@ -955,7 +676,7 @@ class ReportPodsResponse(_message.Message):
     revision: _builtins.int
     """The revision of the transaction; the present one if nothing was accepted."""
     @_builtins.property
-    def outcomes(self) -> _containers.RepeatedScalarFieldContainer[Global___ReportOutcome.ValueType]:
+    def outcomes(self) -> _containers.RepeatedScalarFieldContainer[_outcome_pb2.ReportOutcome.ValueType]:
         """One per report, in the order of the request."""
 
     @_builtins.property
@@ -966,7 +687,7 @@ class ReportPodsResponse(_message.Message):
         self,
         *,
         revision: _builtins.int = ...,
-        outcomes: _abc.Iterable[Global___ReportOutcome.ValueType] | None = ...,
+        outcomes: _abc.Iterable[_outcome_pb2.ReportOutcome.ValueType] | None = ...,
         messages: _abc.Mapping[_builtins.int, _builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
@@ -1008,7 +729,7 @@ class GetServerInfoResponse(_message.Message):
     REPLICA_FIELD_NUMBER: _builtins.int
     version: _builtins.str
     """Version of the server, "1.2.0"."""
-    eviction_mode: Global___EvictionMode.ValueType
+    eviction_mode: _server_pb2.EvictionMode.ValueType
     """Who removes evicted pods."""
     replica: _builtins.str
     """Name of the replica that answered."""
@@ -1017,7 +738,7 @@ class GetServerInfoResponse(_message.Message):
         """Names of what this server can do beyond the API's first version, sorted."""
 
     @_builtins.property
-    def limits(self) -> Global___Limits:
+    def limits(self) -> _server_pb2.Limits:
         """What requests may come to."""
 
     @_builtins.property
@@ -1029,8 +750,8 @@ class GetServerInfoResponse(_message.Message):
         *,
         version: _builtins.str = ...,
         capabilities: _abc.Iterable[_builtins.str] | None = ...,
-        limits: Global___Limits | None = ...,
-        eviction_mode: Global___EvictionMode.ValueType = ...,
+        limits: _server_pb2.Limits | None = ...,
+        eviction_mode: _server_pb2.EvictionMode.ValueType = ...,
         profiles: _abc.Iterable[_builtins.str] | None = ...,
         replica: _builtins.str = ...,
     ) -> None: ...
@@ -1041,74 +762,6 @@ class GetServerInfoResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetServerInfoResponse: _TypeAlias = GetServerInfoResponse  # noqa: Y015
-
-@_typing.final
-class Limits(_message.Message):
-    """What requests may come to; beyond it the error says so."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    MAX_REQUEST_BYTES_FIELD_NUMBER: _builtins.int
-    MAX_RESPONSE_BYTES_FIELD_NUMBER: _builtins.int
-    MAX_OBJECT_BYTES_FIELD_NUMBER: _builtins.int
-    MAX_ANNOTATIONS_BYTES_FIELD_NUMBER: _builtins.int
-    MAX_OBJECTS_FIELD_NUMBER: _builtins.int
-    MAX_PAGE_SIZE_FIELD_NUMBER: _builtins.int
-    MAX_GROUPS_PER_HIERARCHY_FIELD_NUMBER: _builtins.int
-    MAX_PODS_PER_UNIT_FIELD_NUMBER: _builtins.int
-    MAX_WATCHES_FIELD_NUMBER: _builtins.int
-    MAX_UNARY_CALLS_FIELD_NUMBER: _builtins.int
-    MAX_WAIT_FIELD_NUMBER: _builtins.int
-    MAX_REQUEST_ID_LENGTH_FIELD_NUMBER: _builtins.int
-    max_request_bytes: _builtins.int
-    """Bytes of one request message."""
-    max_response_bytes: _builtins.int
-    """Bytes of one response message; lists and watches are cut to it."""
-    max_object_bytes: _builtins.int
-    """Bytes of one object."""
-    max_annotations_bytes: _builtins.int
-    """Bytes of the annotations of one object."""
-    max_objects: _builtins.int
-    """Objects, refs or reports of one call."""
-    max_page_size: _builtins.int
-    """Objects of one page."""
-    max_groups_per_hierarchy: _builtins.int
-    """Groups of one hierarchy."""
-    max_pods_per_unit: _builtins.int
-    """Pods of one unit."""
-    max_watches: _builtins.int
-    """Watches open at the same time."""
-    max_unary_calls: _builtins.int
-    """Unary calls in work at the same time."""
-    max_request_id_length: _builtins.int
-    """Characters of a `request_id`."""
-    @_builtins.property
-    def max_wait(self) -> _duration_pb2.Duration:
-        """Longest `wait` of Schedule."""
-
-    def __init__(
-        self,
-        *,
-        max_request_bytes: _builtins.int = ...,
-        max_response_bytes: _builtins.int = ...,
-        max_object_bytes: _builtins.int = ...,
-        max_annotations_bytes: _builtins.int = ...,
-        max_objects: _builtins.int = ...,
-        max_page_size: _builtins.int = ...,
-        max_groups_per_hierarchy: _builtins.int = ...,
-        max_pods_per_unit: _builtins.int = ...,
-        max_watches: _builtins.int = ...,
-        max_unary_calls: _builtins.int = ...,
-        max_wait: _duration_pb2.Duration | None = ...,
-        max_request_id_length: _builtins.int = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["max_wait", b"max_wait"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["max_annotations_bytes", b"max_annotations_bytes", "max_groups_per_hierarchy", b"max_groups_per_hierarchy", "max_object_bytes", b"max_object_bytes", "max_objects", b"max_objects", "max_page_size", b"max_page_size", "max_pods_per_unit", b"max_pods_per_unit", "max_request_bytes", b"max_request_bytes", "max_request_id_length", b"max_request_id_length", "max_response_bytes", b"max_response_bytes", "max_unary_calls", b"max_unary_calls", "max_wait", b"max_wait", "max_watches", b"max_watches"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___Limits: _TypeAlias = Limits  # noqa: Y015
 
 @_typing.final
 class ListClustersRequest(_message.Message):
@@ -1147,13 +800,13 @@ class ListClustersResponse(_message.Message):
     next_page_token: _builtins.str
     """Empty on the last page."""
     @_builtins.property
-    def clusters(self) -> _containers.RepeatedCompositeFieldContainer[Global___Cluster]:
+    def clusters(self) -> _containers.RepeatedCompositeFieldContainer[_server_pb2.Cluster]:
         """Clusters by name."""
 
     def __init__(
         self,
         *,
-        clusters: _abc.Iterable[Global___Cluster] | None = ...,
+        clusters: _abc.Iterable[_server_pb2.Cluster] | None = ...,
         next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
@@ -1163,58 +816,6 @@ class ListClustersResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListClustersResponse: _TypeAlias = ListClustersResponse  # noqa: Y015
-
-@_typing.final
-class Cluster(_message.Message):
-    """One cluster."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    @_typing.final
-    class CountsEntry(_message.Message):
-        DESCRIPTOR: _descriptor.Descriptor
-
-        KEY_FIELD_NUMBER: _builtins.int
-        VALUE_FIELD_NUMBER: _builtins.int
-        key: _builtins.str
-        value: _builtins.int
-        def __init__(
-            self,
-            *,
-            key: _builtins.str = ...,
-            value: _builtins.int = ...,
-        ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
-        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-        def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-    NAME_FIELD_NUMBER: _builtins.int
-    REVISION_FIELD_NUMBER: _builtins.int
-    COUNTS_FIELD_NUMBER: _builtins.int
-    name: _builtins.str
-    """DNS label."""
-    revision: _builtins.int
-    """Its present revision."""
-    @_builtins.property
-    def counts(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
-        """Objects by kind; kinds without objects are left out."""
-
-    def __init__(
-        self,
-        *,
-        name: _builtins.str = ...,
-        revision: _builtins.int = ...,
-        counts: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["counts", b"counts", "name", b"name", "revision", b"revision"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___Cluster: _TypeAlias = Cluster  # noqa: Y015
 
 @_typing.final
 class DeleteClusterRequest(_message.Message):
@@ -1253,14 +854,14 @@ class DeleteClusterResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     OUTCOME_FIELD_NUMBER: _builtins.int
-    outcome: Global___DeleteOutcome.ValueType
+    outcome: _outcome_pb2.DeleteOutcome.ValueType
     """DELETED; MARKED while it is still being removed (calls on it are FAILED_PRECONDITION, CLUSTER_DELETING);
     MISSING.
     """
     def __init__(
         self,
         *,
-        outcome: Global___DeleteOutcome.ValueType = ...,
+        outcome: _outcome_pb2.DeleteOutcome.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...

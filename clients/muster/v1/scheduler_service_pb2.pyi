@@ -9,10 +9,10 @@ from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
-from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from muster.v1 import decision_pb2 as _decision_pb2
 from muster.v1 import meta_pb2 as _meta_pb2
 from muster.v1 import object_pb2 as _object_pb2
+from muster.v1 import queue_pb2 as _queue_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -23,50 +23,6 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
-
-class _UnitState:
-    ValueType = _typing.NewType("ValueType", _builtins.int)
-    V: _TypeAlias = ValueType  # noqa: Y015
-
-class _UnitStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_UnitState.ValueType], _builtins.type):
-    DESCRIPTOR: _descriptor.EnumDescriptor
-    UNIT_STATE_UNSPECIFIED: _UnitState.ValueType  # 0
-    """Not a state."""
-    UNIT_STATE_PENDING: _UnitState.ValueType  # 1
-    """Its root does not exist yet."""
-    UNIT_STATE_GATED: _UnitState.ValueType  # 2
-    """Members are missing, or gates hold them back."""
-    UNIT_STATE_ACTIVE: _UnitState.ValueType  # 3
-    """Waits for its turn."""
-    UNIT_STATE_BACKOFF: _UnitState.ValueType  # 4
-    """Waits for `not_before_time`."""
-    UNIT_STATE_UNSCHEDULABLE: _UnitState.ValueType  # 5
-    """Waits for an event that could help."""
-    UNIT_STATE_IN_FLIGHT: _UnitState.ValueType  # 6
-    """A worker decides it."""
-    UNIT_STATE_WAITING_FOR_PREEMPTION: _UnitState.ValueType  # 7
-    """Nominated; victims are leaving."""
-
-class UnitState(_UnitState, metaclass=_UnitStateEnumTypeWrapper):
-    """The life of a unit in the queue."""
-
-UNIT_STATE_UNSPECIFIED: UnitState.ValueType  # 0
-"""Not a state."""
-UNIT_STATE_PENDING: UnitState.ValueType  # 1
-"""Its root does not exist yet."""
-UNIT_STATE_GATED: UnitState.ValueType  # 2
-"""Members are missing, or gates hold them back."""
-UNIT_STATE_ACTIVE: UnitState.ValueType  # 3
-"""Waits for its turn."""
-UNIT_STATE_BACKOFF: UnitState.ValueType  # 4
-"""Waits for `not_before_time`."""
-UNIT_STATE_UNSCHEDULABLE: UnitState.ValueType  # 5
-"""Waits for an event that could help."""
-UNIT_STATE_IN_FLIGHT: UnitState.ValueType  # 6
-"""A worker decides it."""
-UNIT_STATE_WAITING_FOR_PREEMPTION: UnitState.ValueType  # 7
-"""Nominated; victims are leaving."""
-Global___UnitState: _TypeAlias = UnitState  # noqa: Y015
 
 @_typing.final
 class ScheduleRequest(_message.Message):
@@ -128,7 +84,7 @@ class ScheduleResponse(_message.Message):
         """The outcome; the last stored one if nothing is pending."""
 
     @_builtins.property
-    def queue(self) -> Global___UnitQueueState:
+    def queue(self) -> _queue_pb2.UnitQueueState:
         """Where the unit is in the queue afterwards; absent once it has left."""
 
     def __init__(
@@ -136,7 +92,7 @@ class ScheduleResponse(_message.Message):
         *,
         decision: _decision_pb2.Decision | None = ...,
         fresh: _builtins.bool = ...,
-        queue: Global___UnitQueueState | None = ...,
+        queue: _queue_pb2.UnitQueueState | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "queue", b"queue"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -481,7 +437,7 @@ class ExplainResponse(_message.Message):
     revision: _builtins.int
     """The revision that was explained."""
     @_builtins.property
-    def queue(self) -> Global___UnitQueueState:
+    def queue(self) -> _queue_pb2.UnitQueueState:
         """Where the unit is in the queue; absent if it is not."""
 
     @_builtins.property
@@ -499,7 +455,7 @@ class ExplainResponse(_message.Message):
     def __init__(
         self,
         *,
-        queue: Global___UnitQueueState | None = ...,
+        queue: _queue_pb2.UnitQueueState | None = ...,
         last_decision: _decision_pb2.Decision | None = ...,
         result: _decision_pb2.GroupResult | None = ...,
         helps: _abc.Iterable[Global___Help] | None = ...,
@@ -796,14 +752,14 @@ class GetQueueRequest(_message.Message):
     page_token: _builtins.str
     """`next_page_token` of the page before; all else must be as it was."""
     @_builtins.property
-    def states(self) -> _containers.RepeatedScalarFieldContainer[Global___UnitState.ValueType]:
+    def states(self) -> _containers.RepeatedScalarFieldContainer[_queue_pb2.UnitState.ValueType]:
         """Units in one of these states; empty is all."""
 
     def __init__(
         self,
         *,
         cluster: _builtins.str = ...,
-        states: _abc.Iterable[Global___UnitState.ValueType] | None = ...,
+        states: _abc.Iterable[_queue_pb2.UnitState.ValueType] | None = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
     ) -> None: ...
@@ -838,28 +794,28 @@ class GetQueueResponse(_message.Message):
     revision: _builtins.int
     """The revision that was read."""
     @_builtins.property
-    def units(self) -> _containers.RepeatedCompositeFieldContainer[Global___UnitQueueState]:
+    def units(self) -> _containers.RepeatedCompositeFieldContainer[_queue_pb2.UnitQueueState]:
         """Units in the order of the queue."""
 
     @_builtins.property
-    def counts(self) -> _containers.RepeatedCompositeFieldContainer[Global___UnitStateCount]:
+    def counts(self) -> _containers.RepeatedCompositeFieldContainer[_queue_pb2.UnitStateCount]:
         """Units by state, over the whole queue; states without units are left out."""
 
     @_builtins.property
-    def pending_pod_groups(self) -> _containers.RepeatedCompositeFieldContainer[Global___PendingObject]:
+    def pending_pod_groups(self) -> _containers.RepeatedCompositeFieldContainer[_queue_pb2.PendingObject]:
         """Groups whose root does not exist yet; on the first page, at most 500."""
 
     @_builtins.property
-    def pending_pod_group_members(self) -> _containers.RepeatedCompositeFieldContainer[Global___PendingObject]:
+    def pending_pod_group_members(self) -> _containers.RepeatedCompositeFieldContainer[_queue_pb2.PendingObject]:
         """Pods whose group or root does not exist yet; on the first page, at most 500."""
 
     def __init__(
         self,
         *,
-        units: _abc.Iterable[Global___UnitQueueState] | None = ...,
-        counts: _abc.Iterable[Global___UnitStateCount] | None = ...,
-        pending_pod_groups: _abc.Iterable[Global___PendingObject] | None = ...,
-        pending_pod_group_members: _abc.Iterable[Global___PendingObject] | None = ...,
+        units: _abc.Iterable[_queue_pb2.UnitQueueState] | None = ...,
+        counts: _abc.Iterable[_queue_pb2.UnitStateCount] | None = ...,
+        pending_pod_groups: _abc.Iterable[_queue_pb2.PendingObject] | None = ...,
+        pending_pod_group_members: _abc.Iterable[_queue_pb2.PendingObject] | None = ...,
         pending_pod_group_count: _builtins.int = ...,
         pending_pod_group_member_count: _builtins.int = ...,
         next_page_token: _builtins.str = ...,
@@ -872,127 +828,3 @@ class GetQueueResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetQueueResponse: _TypeAlias = GetQueueResponse  # noqa: Y015
-
-@_typing.final
-class UnitQueueState(_message.Message):
-    """One unit of the queue."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    UNIT_FIELD_NUMBER: _builtins.int
-    STATE_FIELD_NUMBER: _builtins.int
-    PRIORITY_FIELD_NUMBER: _builtins.int
-    ATTEMPTS_FIELD_NUMBER: _builtins.int
-    POSITION_FIELD_NUMBER: _builtins.int
-    FIRST_PENDING_TIME_FIELD_NUMBER: _builtins.int
-    NOT_BEFORE_TIME_FIELD_NUMBER: _builtins.int
-    LAST_ATTEMPT_TIME_FIELD_NUMBER: _builtins.int
-    REASONS_FIELD_NUMBER: _builtins.int
-    PENDING_POD_COUNT_FIELD_NUMBER: _builtins.int
-    state: Global___UnitState.ValueType
-    """Where it is in its life."""
-    priority: _builtins.int
-    """The resolved priority; higher goes first."""
-    attempts: _builtins.int
-    """Failures in a row; 0 again when pods are bound or the unit changes."""
-    position: _builtins.int
-    """Its place among the active units, from 1; 0 in other states."""
-    pending_pod_count: _builtins.int
-    """Its pods that are not bound."""
-    @_builtins.property
-    def unit(self) -> _meta_pb2.ObjectRef:
-        """The root of the hierarchy, or the pod without a group."""
-
-    @_builtins.property
-    def first_pending_time(self) -> _timestamp_pb2.Timestamp:
-        """When it got its first pending pod."""
-
-    @_builtins.property
-    def not_before_time(self) -> _timestamp_pb2.Timestamp:
-        """When its backoff ends; absent without one."""
-
-    @_builtins.property
-    def last_attempt_time(self) -> _timestamp_pb2.Timestamp:
-        """When its last cycle ended; absent before the first."""
-
-    @_builtins.property
-    def reasons(self) -> _containers.RepeatedCompositeFieldContainer[_decision_pb2.Reason]:
-        """Why it is not scheduled; for a gated unit the live numbers of members."""
-
-    def __init__(
-        self,
-        *,
-        unit: _meta_pb2.ObjectRef | None = ...,
-        state: Global___UnitState.ValueType = ...,
-        priority: _builtins.int = ...,
-        attempts: _builtins.int = ...,
-        position: _builtins.int = ...,
-        first_pending_time: _timestamp_pb2.Timestamp | None = ...,
-        not_before_time: _timestamp_pb2.Timestamp | None = ...,
-        last_attempt_time: _timestamp_pb2.Timestamp | None = ...,
-        reasons: _abc.Iterable[_decision_pb2.Reason] | None = ...,
-        pending_pod_count: _builtins.int = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["first_pending_time", b"first_pending_time", "last_attempt_time", b"last_attempt_time", "not_before_time", b"not_before_time", "unit", b"unit"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempts", b"attempts", "first_pending_time", b"first_pending_time", "last_attempt_time", b"last_attempt_time", "not_before_time", b"not_before_time", "pending_pod_count", b"pending_pod_count", "position", b"position", "priority", b"priority", "reasons", b"reasons", "state", b"state", "unit", b"unit"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___UnitQueueState: _TypeAlias = UnitQueueState  # noqa: Y015
-
-@_typing.final
-class UnitStateCount(_message.Message):
-    """Units in one state."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    STATE_FIELD_NUMBER: _builtins.int
-    COUNT_FIELD_NUMBER: _builtins.int
-    state: Global___UnitState.ValueType
-    """The state."""
-    count: _builtins.int
-    """How many units are in it."""
-    def __init__(
-        self,
-        *,
-        state: Global___UnitState.ValueType = ...,
-        count: _builtins.int = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "state", b"state"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___UnitStateCount: _TypeAlias = UnitStateCount  # noqa: Y015
-
-@_typing.final
-class PendingObject(_message.Message):
-    """A group or pod that waits for an ancestor."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    REF_FIELD_NUMBER: _builtins.int
-    MISSING_FIELD_NUMBER: _builtins.int
-    @_builtins.property
-    def ref(self) -> _meta_pb2.ObjectRef:
-        """The group or pod."""
-
-    @_builtins.property
-    def missing(self) -> _meta_pb2.ObjectRef:
-        """The nearest ancestor that does not exist."""
-
-    def __init__(
-        self,
-        *,
-        ref: _meta_pb2.ObjectRef | None = ...,
-        missing: _meta_pb2.ObjectRef | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["missing", b"missing", "ref", b"ref"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["missing", b"missing", "ref", b"ref"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___PendingObject: _TypeAlias = PendingObject  # noqa: Y015
