@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE_ROOTS = (ROOT / "service", ROOT / "store", ROOT / "clients")
-GENERATED = ROOT / "clients" / "muster" / "v1"
+GENERATED = tuple(ROOT / "clients" / client / "v1" for client in ("muster", "go/muster", "typescript/muster"))
 
 
 @cache
@@ -19,9 +19,16 @@ def files() -> tuple[Path, ...]:
     return tuple(path for path in paths if path.is_file())
 
 
+def written(*suffixes: str) -> tuple[Path, ...]:
+    """All files with one of the suffixes that people write, not generators."""
+    return tuple(
+        path for path in files() if path.suffix in suffixes and not set(GENERATED) & set(path.parents)
+    )
+
+
 def written_python() -> tuple[Path, ...]:
     """All Python files that people write."""
-    return tuple(path for path in files() if path.suffix == ".py" and GENERATED not in path.parents)
+    return written(".py")
 
 
 def texts() -> dict[Path, str]:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.repository import GENERATED, SOURCE_ROOTS, files, shown, syntax, written_python
+from tests.architecture.repository import SOURCE_ROOTS, shown, syntax, written, written_python
 
 LONGEST_FILE = 400
 LONGEST_FUNCTION = 60
-CODE_SUFFIXES = {".go", ".proto", ".py", ".sh", ".ts"}
+CODE_SUFFIXES = (".go", ".proto", ".py", ".sh", ".ts")
 SAYS_NOTHING = re.compile(r"(^|_)(common|helpers?|misc|utils?|utilities)(_|$)")
 VAGUE_CLASS = re.compile(r"(Manager|Helper|Handler|Processor|Info|Data)$")
 
@@ -29,8 +29,9 @@ def test_the_namespace_folder_has_no_init_file(root: Path) -> None:
 
 
 def test_no_file_is_longer_than_a_reader_can_hold() -> None:
-    written = (path for path in files() if path.suffix in CODE_SUFFIXES and GENERATED not in path.parents)
-    lengths = {shown(path): len(path.read_text(encoding="utf-8").splitlines()) for path in written}
+    lengths = {
+        shown(path): len(path.read_text(encoding="utf-8").splitlines()) for path in written(*CODE_SUFFIXES)
+    }
 
     assert {name: length for name, length in lengths.items() if length > LONGEST_FILE} == {}
 
@@ -61,8 +62,7 @@ def test_every_class_name_says_what_it_is() -> None:
 
 
 def test_every_module_with_code_says_what_it_decides() -> None:
-    silent = [
-        shown(path) for path in written_python() if syntax(path).body and not ast.get_docstring(syntax(path))
-    ]
+    modules = [path for path in written_python() if set(SOURCE_ROOTS) & set(path.parents)]
+    silent = [shown(path) for path in modules if syntax(path).body and not ast.get_docstring(syntax(path))]
 
     assert silent == []
