@@ -1,0 +1,88 @@
+"""Answers of the engine as response messages; objects and decisions inside them are the codec's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from muster.engine.api import (
+    AppliedObject,
+    ApplyAnswer,
+    DeleteAnswer,
+    DeleteOutcome,
+    Outcome,
+    ReportAnswer,
+    ReportOutcome,
+)
+from muster.v1 import cluster_service_pb2 as pb
+from muster.v1 import outcome_pb2
+
+APPLY_OUTCOMES = {
+    Outcome.CREATED: outcome_pb2.APPLY_OUTCOME_CREATED,
+    Outcome.UPDATED: outcome_pb2.APPLY_OUTCOME_UPDATED,
+    Outcome.UNCHANGED: outcome_pb2.APPLY_OUTCOME_UNCHANGED,
+}
+DELETE_OUTCOMES = {
+    DeleteOutcome.DELETED: outcome_pb2.DELETE_OUTCOME_DELETED,
+    DeleteOutcome.MARKED: outcome_pb2.DELETE_OUTCOME_MARKED,
+    DeleteOutcome.MISSING: outcome_pb2.DELETE_OUTCOME_MISSING,
+}
+REPORT_OUTCOMES = {
+    ReportOutcome.ACCEPTED: outcome_pb2.REPORT_OUTCOME_ACCEPTED,
+    ReportOutcome.UNCHANGED: outcome_pb2.REPORT_OUTCOME_UNCHANGED,
+    ReportOutcome.STALE: outcome_pb2.REPORT_OUTCOME_STALE,
+    ReportOutcome.UNKNOWN_POD: outcome_pb2.REPORT_OUTCOME_UNKNOWN_POD,
+    ReportOutcome.INVALID: outcome_pb2.REPORT_OUTCOME_INVALID,
+}
+REPORT_MESSAGES = {
+    ReportOutcome.STALE: "what is stored about the pod is newer than the report, or of another uid",
+    ReportOutcome.UNKNOWN_POD: "no such pod is stored",
+    ReportOutcome.INVALID: "the report names no pod, or nothing that can have happened to it",
+}
+
+
+def apply_response(request: pb.ApplyRequest) -> Callable[[ApplyAnswer], pb.ApplyResponse]:
+    """Makes the response to this request; results of pod batches have counts."""
+    batches = {index for index, each in enumerate(request.objects) if each.HasField("pod_batch")}
+
+    def encode(answer: ApplyAnswer) -> pb.ApplyResponse:
+        results = [
+            _batch_result(result) if index in batches else _result(result)
+            for index, result in enumerate(answer.results)
+        ]
+        return pb.ApplyResponse(revision=answer.revision, results=results)
+
+    return encode
+
+
+def delete_response(answer: DeleteAnswer) -> pb.DeleteResponse:
+    """The response to a Delete."""
+    outcomes = [DELETE_OUTCOMES[outcome] for outcome in answer.outcomes]
+    return pb.DeleteResponse(revision=answer.revision, outcomes=outcomes)
+
+
+def report_response(answer: ReportAnswer) -> pb.ReportPodsResponse:
+    """The response to a ReportPods, with a message for each report that was not taken in."""
+    return pb.ReportPodsResponse(
+        revision=answer.revision,
+        outcomes=[REPORT_OUTCOMES[outcome] for outcome in answer.outcomes],
+        messages={
+            index: REPORT_MESSAGES[outcome]
+            for index, outcome in enumerate(answer.outcomes)
+            if outcome in REPORT_MESSAGES
+        },
+    )
+
+
+def _result(result: AppliedObject) -> pb.ApplyResult:
+    return pb.ApplyResult(
+        outcome=APPLY_OUTCOMES[result.outcome], uid=result.uid, resource_version=result.resource_version
+    )
+
+
+def _batch_result(result: AppliedObject) -> pb.ApplyResult:
+    counts = pb.ApplyCounts(
+        created=result.created, updated=result.updated, unchanged=result.unchanged
+    )
+    return pb.ApplyResult(
+        outcome=APPLY_OUTCOMES[result.outcome], resource_version=result.resource_version, counts=counts
+    )

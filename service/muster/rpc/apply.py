@@ -1,0 +1,159 @@
+"""Apply and ApplyStream: requests of up to 20 000 objects become calls of the engine, without holding up others.
+
+Decides the order of checks (size first), the slices in which objects are decoded, and what a stream has in work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Coroutine
+from dataclasses import replace
+from typing import Any
+
+from grpc import aio
+
+from muster.engine.api import ApplyAnswer, ApplyCall, ObjectRefusal, SchedulingEngine
+from muster.engine.errors import InvalidArgumentError
+from muster.model.objects import ClusterObject
+from muster.model.pod import PodBatch
+from muster.rpc.answers import apply_response
+from muster.rpc.codec import decode_object, object_path
+from muster.rpc.limits import APPLY_STREAM_IN_WORK, MAX_OBJECTS, SLICE
+from muster.rpc.replay import AnswerEncoder, apply_identity
+from muster.rpc.request_checks import RequestFaults
+from muster.v1 import cluster_service_pb2 as pb
+from muster.validation.violations import REQUIRED, TOO_MANY, Violation
+
+Context = aio.ServicerContext[Any, Any]
+Work = Coroutine[Any, Any, pb.ApplyResponse]
+
+
+class Applier:
+    """Serves both RPCs: a request is prepared (checked, decoded) in its turn, and then in work at the engine."""
+
+    def __init__(self, engine: SchedulingEngine) -> None:
+        self._engine = engine
+
+    async def apply(self, request: pb.ApplyRequest) -> pb.ApplyResponse:
+        """The response to one Apply."""
+        return await (await self._prepared("Apply", request))
+
+    async def stream(self, requests: AsyncIterator[pb.ApplyRequest], context: Context) -> None:
+        """Answers in order; the first request that is refused ends the stream with its error.
+
+        Requests behind a refused one may have been in work, and stored: they get no answer, and their caller repeats
+        them under the same request ids.
+        """
+        in_work: asyncio.Queue[Awaitable[pb.ApplyResponse] | None] = asyncio.Queue()
+        slots = asyncio.Semaphore(APPLY_STREAM_IN_WORK)
+        reading = asyncio.ensure_future(self._read(requests, in_work, slots))
+        try:
+            sequence = 0
+            while (work := await in_work.get()) is not None:
+                sequence += 1
+                response = await work
+                await context.write(pb.ApplyStreamResponse(sequence=sequence, response=response))
+                slots.release()
+            await reading
+        finally:
+            reading.cancel()
+
+    async def _read(
+        self,
+        requests: AsyncIterator[pb.ApplyRequest],
+        in_work: asyncio.Queue[Awaitable[pb.ApplyResponse] | None],
+        slots: asyncio.Semaphore,
+    ) -> None:
+        """Prepares requests one after the other, so that they reach the engine in order; None ends the queue."""
+        try:
+            await slots.acquire()
+            async for request in requests:
+                work = asyncio.ensure_future(await self._prepared("ApplyStream", request))
+                work.add_done_callback(_note_exception)
+                in_work.put_nowait(work)
+                await slots.acquire()
+        finally:
+            in_work.put_nowait(None)
+
+    async def _prepared(self, method: str, request: pb.ApplyRequest) -> Work:
+        """The work that is left once the request has been checked and decoded. Raises what refuses it."""
+        _refuse_too_many(request)
+        faults = RequestFaults()
+        cluster = faults.cluster(request.cluster)
+        has_cluster = not faults.violations
+        faults.request_id(request.request_id)
+        if not request.objects:
+            faults.add("objects", REQUIRED, "at least one object is needed")
+        identity = None if faults.violations else await apply_identity(method, request, cluster)
+        if identity is not None and (kept := await self._engine.find_replay(cluster, identity)) is not None:
+            return _kept(kept)
+        objects, paths, refusals = await _decoded(request)
+        encoder = AnswerEncoder(apply_response(request))
+        call = ApplyCall(
+            cluster=cluster,
+            objects=objects,
+            paths=paths,
+            refusals=refusals,
+            validate_only=request.validate_only,
+            identity=identity,
+            encode_answer=encoder.to_bytes if identity is not None else None,
+        )
+        if faults.violations:
+            await self._refuse(faults, call, has_cluster=has_cluster)
+        return self._applied(call, encoder)
+
+    async def _applied(
+        self, call: ApplyCall, encoder: AnswerEncoder[ApplyAnswer, pb.ApplyResponse]
+    ) -> pb.ApplyResponse:
+        return encoder.message(await self._engine.apply(call))
+
+    async def _refuse(self, faults: RequestFaults, call: ApplyCall, *, has_cluster: bool) -> None:
+        """Raises the faults of the request together with those of its objects, as far as they can be looked for."""
+        if has_cluster and call.objects:
+            try:
+                await self._engine.apply(replace(call, validate_only=True))
+            except InvalidArgumentError as error:
+                faults.violations.extend(error.violations)
+        else:
+            for refusal in call.refusals:
+                faults.violations.extend(refusal.violations)
+        faults.refuse()
+
+
+async def _kept(answer: bytes) -> pb.ApplyResponse:
+    return pb.ApplyResponse.FromString(answer)
+
+
+def _note_exception(work: asyncio.Future[pb.ApplyResponse]) -> None:
+    """Looks at the exception of work that nobody awaits any more, so that asyncio does not report it."""
+    if not work.cancelled():
+        work.exception()
+
+
+def _refuse_too_many(request: pb.ApplyRequest) -> None:
+    count = len(request.objects)
+    if count <= MAX_OBJECTS:
+        # A batch without names counts as the one object that it is.
+        count = sum(max(1, len(each.pod_batch.names)) if each.HasField("pod_batch") else 1 for each in request.objects)
+    if count > MAX_OBJECTS:
+        message = f"at most {MAX_OBJECTS} objects in one call, not {count}; each name of a pod batch counts"
+        raise InvalidArgumentError("TOO_MANY_OBJECTS", message, [Violation("objects", TOO_MANY, message)])
+
+
+async def _decoded(
+    request: pb.ApplyRequest,
+) -> tuple[list[ClusterObject | PodBatch | None], list[str], list[ObjectRefusal]]:
+    """Objects (None where refused), their JSON prefixes, and the refusals; other calls get their turn in between."""
+    objects: list[ClusterObject | PodBatch | None] = []
+    paths: list[str] = []
+    refusals: list[ObjectRefusal] = []
+    for index, message in enumerate(request.objects):
+        path = object_path(message, index)
+        decoded, violations = decode_object(message, path)
+        objects.append(decoded)
+        paths.append(path)
+        if violations:
+            refusals.append(ObjectRefusal(index, tuple(violations)))
+        if index % SLICE == SLICE - 1:
+            await asyncio.sleep(0)
+    return objects, paths, refusals

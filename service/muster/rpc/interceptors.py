@@ -1,0 +1,141 @@
+"""What happens around every call of the API: admission, identity, limits, deadlines, errors, metrics, trace context.
+
+One interceptor, so that a call passes one wrapper. Health and reflection pass untouched: they must answer while
+the server drains or is full. Servicers below raise refusals and never abort.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import grpc
+from google.protobuf.message import Message
+from grpc import aio
+
+from muster.rpc.admission import Admission
+from muster.rpc.auth import Tokens
+from muster.rpc.errors import as_refusal, to_wire
+from muster.rpc.refusals import DeadlineError
+from muster.rpc.telemetry_port import RpcTelemetry
+
+API_PREFIX = "/muster.v1."
+Context = aio.ServicerContext[Any, Any]
+Behaviour = Callable[[Any, Context], Awaitable[Any]]
+
+
+class Gate(aio.ServerInterceptor):
+    """Wraps each method of the API once, at its first call."""
+
+    def __init__(self, admission: Admission, telemetry: RpcTelemetry, tokens: Tokens | None) -> None:
+        self._admission = admission
+        self._telemetry = telemetry
+        self._tokens = tokens
+        self._wrapped: dict[str, grpc.RpcMethodHandler[Any, Any]] = {}
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any]]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> grpc.RpcMethodHandler[Any, Any]:
+        """The method's handler, wrapped if it is one of the API's."""
+        method = handler_call_details.method
+        if method in self._wrapped:
+            return self._wrapped[method]
+        handler = await continuation(handler_call_details)
+        if handler is None or not method.startswith(API_PREFIX):
+            return handler
+        return self._wrapped.setdefault(method, self._wrap(method, handler))
+
+    def _wrap(
+        self, method: str, handler: grpc.RpcMethodHandler[Any, Any]
+    ) -> grpc.RpcMethodHandler[Any, Any]:
+        make, behaviour = _parts(handler)
+        guarded = self._guarded(method.rpartition("/")[2], behaviour, streams=_streams(handler))
+        wrapped: grpc.RpcMethodHandler[Any, Any] = make(
+            guarded,
+            request_deserializer=handler.request_deserializer,
+            response_serializer=handler.response_serializer,
+        )
+        return wrapped
+
+    def _guarded(self, method: str, behaviour: Behaviour, *, streams: bool) -> Behaviour:
+        run = self._stream if streams else self._unary
+
+        async def guarded(request: Message | AsyncIterator[Message], context: Context) -> Any:  # noqa: ANN401
+            started = time.perf_counter()
+            code = grpc.StatusCode.CANCELLED
+            self._telemetry.rpc_started(method)
+            try:
+                with self._telemetry.caller_trace(context.invocation_metadata()):
+                    answer = await run(method, behaviour, request, context)
+                code = grpc.StatusCode.OK
+                return answer
+            except aio.AbortError:
+                raise
+            except Exception as error:  # noqa: BLE001
+                refusal = as_refusal(error, method)
+                wire = to_wire(refusal)
+                code = wire.code
+                self._telemetry.refused(method, refusal.reason)
+                await context.abort(*wire)
+            finally:
+                self._telemetry.rpc_ended(method, code.name, time.perf_counter() - started)
+
+        return guarded
+
+    async def _unary(
+        self, method: str, behaviour: Behaviour, request: Message | AsyncIterator[Message], context: Context
+    ) -> Any:  # noqa: ANN401
+        self._admit(method, context)
+        with self._admission.unary_call():
+            if context.time_remaining() is not None:
+                return await behaviour(request, context)
+            seconds = self._default_seconds(method, request)
+            try:
+                async with asyncio.timeout(seconds) as deadline:
+                    return await behaviour(request, context)
+            except TimeoutError:
+                if not deadline.expired():
+                    raise
+                raise DeadlineError(
+                    "DEFAULT_DEADLINE",
+                    f"{method} took longer than {seconds:g} s; set a deadline to allow more",
+                    seconds=f"{seconds:g}",
+                ) from None
+
+    async def _stream(
+        self, method: str, behaviour: Behaviour, request: Message | AsyncIterator[Message], context: Context
+    ) -> None:
+        self._admit(method, context)
+        await behaviour(request, context)
+
+    def _admit(self, method: str, context: Context) -> None:
+        self._admission.refuse_if_draining()
+        if self._tokens is not None:
+            self._tokens.check(method, context.invocation_metadata() or ())
+
+    def _default_seconds(self, method: str, request: Any) -> float:  # noqa: ANN401
+        limits = self._admission.limits
+        if method == "Schedule":
+            return limits.deadline_seconds + max(0, request.wait.seconds)
+        return limits.simulate_seconds if method == "Simulate" else limits.deadline_seconds
+
+
+def _streams(handler: grpc.RpcMethodHandler[Any, Any]) -> bool:
+    return bool(handler.request_streaming or handler.response_streaming)
+
+
+def _parts(handler: grpc.RpcMethodHandler[Any, Any]) -> tuple[Callable[..., Any], Behaviour]:
+    """The function that makes such a handler, and what the handler calls."""
+    match handler.request_streaming, handler.response_streaming:
+        case False, False:
+            return grpc.unary_unary_rpc_method_handler, handler.unary_unary
+        case False, True:
+            return grpc.unary_stream_rpc_method_handler, handler.unary_stream
+        case True, False:
+            return grpc.stream_unary_rpc_method_handler, handler.stream_unary
+        case _:
+            return grpc.stream_stream_rpc_method_handler, handler.stream_stream

@@ -1,0 +1,52 @@
+"""What the RPC layer tells about its calls, without knowing who listens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol
+
+Metadata = Iterable[tuple[str, str | bytes]]
+
+
+class RpcTelemetry(Protocol):
+    """All methods are called on the event loop and must be quick; `method` is the bare name of an RPC."""
+
+    def rpc_started(self, method: str) -> None: ...
+
+    def rpc_ended(self, method: str, code: str, seconds: float) -> None:
+        """`code` is the name of the gRPC status, CANCELLED for a caller that left."""
+        ...
+
+    def refused(self, method: str, reason: str) -> None: ...
+
+    def watch_opened(self, method: str) -> None: ...
+
+    def watch_closed(self, method: str) -> None: ...
+
+    def caller_trace(self, metadata: Metadata | None) -> AbstractContextManager[None]:
+        """Makes the caller's W3C trace context (metadata `traceparent`) the current one inside."""
+        ...
+
+
+class NullRpcTelemetry:
+    """Hears nothing."""
+
+    def rpc_started(self, method: str) -> None:
+        """Ignore the call."""
+
+    def rpc_ended(self, method: str, code: str, seconds: float) -> None:
+        """Ignore its end."""
+
+    def refused(self, method: str, reason: str) -> None:
+        """Ignore the refusal."""
+
+    def watch_opened(self, method: str) -> None:
+        """Ignore the watch."""
+
+    def watch_closed(self, method: str) -> None:
+        """Ignore its end."""
+
+    def caller_trace(self, metadata: Metadata | None) -> AbstractContextManager[None]:
+        """Leave the current trace context as it is."""
+        return nullcontext()

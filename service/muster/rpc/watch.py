@@ -1,0 +1,102 @@
+"""Streams of batches to one watcher: bookmarks, slow watchers, the end when the server drains.
+
+Decides when something is sent and when a watcher is given up. What a batch holds is the engine's; how a batch
+becomes messages is the caller's (`MessagesOf`), with `split_by_size` for those that may grow too large.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import Any, Generic, TypeVar
+
+from google.protobuf.message import Message
+from grpc import aio
+
+from muster.engine.errors import ResourceExhaustedError
+from muster.rpc.admission import Admission
+
+B = TypeVar("B")
+M = TypeVar("M", bound=Message)
+Context = aio.ServicerContext[Any, Any]
+MessagesOf = Callable[[B], Iterable[Message]]
+
+
+class WatchStream(Generic[B]):
+    """One watch: `messages_of` turns a batch into messages, `bookmark` makes the one that fills a silence.
+
+    `bookmark` answers None while no revision is known that could be promised.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        admission: Admission,
+        messages_of: MessagesOf[B],
+        bookmark: Callable[[], Message | None],
+    ) -> None:
+        self._context = context
+        self._admission = admission
+        self._messages_of = messages_of
+        self._bookmark = bookmark
+
+    async def run(self, batches: AsyncIterator[B]) -> None:
+        """Sends until the caller leaves, and raises the refusal that ends the watch otherwise."""
+        draining = asyncio.ensure_future(self._admission.draining.wait())
+        try:
+            await self._send_all(batches, draining)
+        finally:
+            draining.cancel()
+            if isinstance(batches, AsyncGenerator):
+                await batches.aclose()
+        self._admission.refuse_if_draining()
+
+    async def _send_all(self, batches: AsyncIterator[B], draining: asyncio.Future[Any]) -> None:
+        upcoming = asyncio.ensure_future(anext(batches, None))
+        try:
+            while not draining.done():
+                await asyncio.wait(
+                    {upcoming, draining},
+                    timeout=self._admission.limits.bookmark_seconds,
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                if upcoming.done():
+                    batch = upcoming.result()
+                    if batch is None:
+                        return
+                    for message in self._messages_of(batch):
+                        await self._write(message)
+                    upcoming = asyncio.ensure_future(anext(batches, None))
+                elif not draining.done() and (bookmark := self._bookmark()) is not None:
+                    await self._write(bookmark)
+        finally:
+            if not upcoming.done():
+                upcoming.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await upcoming
+
+    async def _write(self, message: Message) -> None:
+        seconds = self._admission.limits.watcher_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                await self._context.write(message)
+        except TimeoutError:
+            raise ResourceExhaustedError(
+                "WATCHER_TOO_SLOW", f"the watcher took no message for {seconds:g} s; watch again from its revision"
+            ) from None
+
+
+def split_by_size(elements: Iterable[M], most: int, room: int) -> Iterator[list[M]]:
+    """The elements in runs of at most `most`, and of `room` bytes where a single one does not exceed it already."""
+    run: list[M] = []
+    taken = 0
+    for element in elements:
+        size = element.ByteSize() + 6
+        if run and (len(run) == most or taken + size > room):
+            yield run
+            run, taken = [], 0
+        run.append(element)
+        taken += size
+    if run:
+        yield run
