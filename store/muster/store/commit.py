@@ -11,7 +11,7 @@ from itertools import chain
 
 from sqlalchemy import Connection, Table
 
-from muster.engine.ports import ClusterWrites, EventType, FencedError
+from muster.engine.ports import Change, ClusterWrites, EventType, FencedError
 from muster.model.pod import Pod
 from muster.store.bulk import Bulk, Row
 from muster.store.decisions import assignment_row, decision_row
@@ -19,7 +19,7 @@ from muster.store.objects import Bodies, object_keys, object_rows
 from muster.store.queue import key_rows, pending_rows, unit_rows
 from muster.store.requests import request_rows
 from muster.store.revisions import revision_row
-from muster.store.rows import PodRows
+from muster.store.rows import CommittedPods, PodRows
 from muster.store.tables import (
     POD_CHANGES,
     assignments,
@@ -49,14 +49,17 @@ class CommitRows:
     def add(self, connection: Connection, cluster_id: int, writes: ClusterWrites, maker: PodRows) -> None:
         """Take in the writes of one cluster. Reads, if at all, which shared values are stored."""
         bodies = Bodies()
-        rows = _rows_of_pods(connection, writes, maker)
-        self._add_pods(cluster_id, writes, rows)
+        changes = [change for entry in writes.entries for change in entry.changes]
+        written = [pod for pod in writes.puts.values() if type(pod) is Pod]
+        logged = [pod for _, pod, _ in changes if type(pod) is Pod]
+        committed = CommittedPods(connection, maker, chain(written, logged))
+        self._add_pods(cluster_id, writes, changes, committed)
         self._add_objects(cluster_id, writes, bodies)
         self._add_queue(cluster_id, writes)
         self._add_decisions(cluster_id, writes)
         self.upserted[requests] += request_rows(cluster_id, writes.requests)
         self.inserted[revisions] += [
-            revision_row(cluster_id, entry, rows, bodies) for entry in writes.entries
+            revision_row(cluster_id, entry, committed, bodies) for entry in writes.entries
         ]
 
     def run(self, connection: Connection, bulk: Bulk) -> None:
@@ -70,15 +73,15 @@ class CommitRows:
         if bulk.update(connection, pods, POD_CHANGES, self.updated_pods) != len(self.updated_pods):
             raise FencedError("the store lacks pods that were to be changed: load the cluster again")
 
-    def _add_pods(self, cluster_id: int, writes: ClusterWrites, rows: dict[int, Row]) -> None:
-        changes = [c for entry in writes.entries for c in entry.changes if type(c.object) is Pod]
-        added = {c.object.ordinal for c in changes if c.type is EventType.ADDED}
-        gone = {c.object.ordinal for c in changes if c.type is EventType.DELETED}
-        gone.update(one.ordinal for one in writes.removed.values() if type(one) is Pod)
-        for pod in writes.puts.values():
-            if type(pod) is Pod:
-                row = rows[id(pod)]
-                (self.inserted[pods] if pod.ordinal in added else self.updated_pods).append(row)
+    def _add_pods(
+        self, cluster_id: int, writes: ClusterWrites, changes: list[Change], committed: CommittedPods
+    ) -> None:
+        added = {pod.ordinal for kind, pod, _ in changes if kind is EventType.ADDED and type(pod) is Pod}
+        gone = {pod.ordinal for kind, pod, _ in changes if kind is EventType.DELETED and type(pod) is Pod}
+        gone.update(pod.ordinal for pod in writes.removed.values() if type(pod) is Pod)
+        written = [pod for pod in writes.puts.values() if type(pod) is Pod]
+        self.inserted[pods] += committed.rows([pod for pod in written if pod.ordinal in added])
+        self.updated_pods += committed.rows([pod for pod in written if pod.ordinal not in added])
         self.deleted[pods] += [(cluster_id, ordinal) for ordinal in sorted(gone)]
 
     def _add_objects(self, cluster_id: int, writes: ClusterWrites, bodies: Bodies) -> None:
@@ -103,10 +106,3 @@ class CommitRows:
             assigned = assignment_row(cluster_id, record)
             if assigned is not None:
                 self.inserted[assignments].append(assigned)
-
-
-def _rows_of_pods(connection: Connection, writes: ClusterWrites, maker: PodRows) -> dict[int, Row]:
-    """The row of each pod that is put or logged, by its `id()`."""
-    logged = (change.object for entry in writes.entries for change in entry.changes)
-    some = {id(pod): pod for pod in chain(writes.puts.values(), logged) if type(pod) is Pod}
-    return dict(zip(some, maker.rows(connection, list(some.values())), strict=True))

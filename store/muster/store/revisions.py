@@ -6,9 +6,8 @@ hundred KiB; all other kinds are in it whole. `used_values` repeats the ids for 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby, repeat
-from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, select
@@ -34,7 +33,7 @@ from muster.store.columns import (
     unpack_words,
 )
 from muster.store.objects import Bodies, decode_object
-from muster.store.rows import pods_of_rows
+from muster.store.rows import CommittedPods, PodColumns, pods_of_rows
 from muster.store.tables import revisions
 from muster.store.values import SharedValues, UsedIds, values_by_id
 
@@ -77,18 +76,20 @@ class Body(msgspec.Struct, array_like=True, frozen=True):
     pods: PackedPods | None
 
 
+PodChange = tuple[EventType, Pod, dict[str, str] | None]
+
 _encode = msgspec.msgpack.Encoder().encode
 _decode_body = msgspec.msgpack.Decoder(Body).decode
 _decode_uses = msgspec.msgpack.Decoder(tuple[list[int], list[int], list[int]]).decode
 
 
-def revision_row(cluster_id: int, entry: LogEntry, rows: Mapping[int, Row], bodies: Bodies) -> Row:
-    """The row of an entry; `rows` has the row of each of its pods by the pod's `id()`."""
+def revision_row(cluster_id: int, entry: LogEntry, committed: CommittedPods, bodies: Bodies) -> Row:
+    """The row of an entry, whose pods are among those committed."""
     runs, pods, others = _split(entry.changes)
     packed = None
     uses: tuple[list[int], ...] = ([], [], [])
     if pods:
-        columns = list(zip(*[rows[id(change.object)] for change in pods], strict=True))
+        columns = committed.columns([pod for _, pod, _ in pods])
         packed = _pack(pods, columns)
         uses = tuple(sorted(set(column)) for column in columns[-3:])
     objects = [
@@ -100,9 +101,9 @@ def revision_row(cluster_id: int, entry: LogEntry, rows: Mapping[int, Row], bodi
     return (cluster_id, entry.revision, entry.time_us, _encode(uses), _encode(Body(runs, objects, packed)))
 
 
-def _split(changes: Sequence[Change]) -> tuple[list[int], list[Change], list[Change]]:
+def _split(changes: Sequence[Change]) -> tuple[list[int], list[PodChange], list[Change]]:
     """The runs of a revision, its pods and its other objects."""
-    pods = [change for change in changes if type(change.object) is Pod]
+    pods = [(kind, one, labels) for kind, one, labels in changes if type(one) is Pod]
     if len(pods) == len(changes):
         return [0, len(pods)], pods, []
     others = [change for change in changes if type(change.object) is not Pod]
@@ -110,10 +111,10 @@ def _split(changes: Sequence[Change]) -> tuple[list[int], list[Change], list[Cha
     return ([0, *runs] if type(changes[0].object) is Pod else runs), pods, others
 
 
-def _pack(changes: Sequence[Change], columns: Sequence[Sequence[Any]]) -> PackedPods:
+def _pack(changes: Sequence[PodChange], columns: PodColumns) -> PackedPods:
     return PackedPods(
         len(changes),
-        pack_integers([int(change.type) for change in changes]),
+        pack_integers([int(kind) for kind, _, _ in changes]),
         pack_integers(columns[1]),
         pack_words(columns[2]),
         pack_names(columns[3]),
@@ -129,11 +130,7 @@ def _pack(changes: Sequence[Change], columns: Sequence[Sequence[Any]]) -> Packed
         pack_integers(columns[13]),
         pack_integers(columns[14]),
         pack_integers(columns[15]),
-        {
-            place: change.previous_labels
-            for place, change in enumerate(changes)
-            if change.previous_labels is not None
-        },
+        {place: labels for place, (_, _, labels) in enumerate(changes) if labels is not None},
     )
 
 

@@ -10,6 +10,7 @@ import fcntl
 import os
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,8 @@ WRITER_PRAGMAS = (
     "wal_autocheckpoint=8000",
     "journal_size_limit=67108864",
 )
+# To start and end a statement costs about as much as a row does.
+ROWS_A_STATEMENT = 20
 READER_PRAGMAS = ("query_only=ON",)
 
 
@@ -139,9 +142,16 @@ class SqliteBulk:
         return known
 
     def insert(self, connection: Connection, table: Table, rows: Sequence[Row]) -> None:
-        if rows:
-            text, _ = self._compiled("insert", table, insert(table))
-            connection.exec_driver_sql(text, list(rows))
+        if not rows:
+            return
+        one, _ = self._compiled("insert", table, insert(table))
+        whole = len(rows) // ROWS_A_STATEMENT * ROWS_A_STATEMENT
+        if whole:
+            head, values, row = one.partition("VALUES ")
+            many = head + values + ", ".join([row] * ROWS_A_STATEMENT)
+            connection.exec_driver_sql(many, _in_one(rows[:whole]))
+        if rows[whole:]:
+            connection.exec_driver_sql(one, list(rows[whole:]))
 
     def upsert(self, connection: Connection, table: Table, rows: Sequence[Row]) -> None:
         if rows:
@@ -167,6 +177,13 @@ class SqliteBulk:
         if keys:
             text, _ = self._compiled("delete", table, delete(table).where(*_keys_match(table)))
             connection.exec_driver_sql(text, list(keys))
+
+
+def _in_one(rows: Sequence[Row]) -> list[Row]:
+    """The values of ROWS_A_STATEMENT rows after one another, for each statement."""
+    values = list(chain.from_iterable(rows))
+    step = ROWS_A_STATEMENT * len(rows[0])
+    return [tuple(values[start : start + step]) for start in range(0, len(values), step)]
 
 
 def _beside_key(table: Table) -> list[Column[Any]]:

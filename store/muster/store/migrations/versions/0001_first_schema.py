@@ -12,7 +12,7 @@ depends_on = None
 
 
 def _text(name: str) -> sa.Column[str]:
-    return sa.Column(name, sa.Text, nullable=False)
+    return sa.Column(name, sa.Text().with_variant(sa.Text(collation="C"), "postgresql"), nullable=False)
 
 
 def _number(name: str) -> sa.Column[int]:
@@ -97,6 +97,7 @@ def _pods() -> None:
         _key("pods", "cluster_id", "ordinal"),
         _unique("pods", "cluster_id", "namespace", "name"),
         sqlite_with_rowid=False,
+        postgresql_with={"fillfactor": 50},
     )
 
 
