@@ -76,8 +76,11 @@ class CommitRows:
     def _add_pods(
         self, cluster_id: int, writes: ClusterWrites, changes: list[Change], committed: CommittedPods
     ) -> None:
-        added = {pod.ordinal for kind, pod, _ in changes if kind is EventType.ADDED and type(pod) is Pod}
-        gone = {pod.ordinal for kind, pod, _ in changes if kind is EventType.DELETED and type(pod) is Pod}
+        ordinals: dict[EventType, set[int]] = {event: set() for event in EventType}
+        for event, pod, _ in changes:
+            if type(pod) is Pod:
+                ordinals[event].add(pod.ordinal)
+        added, gone = ordinals[EventType.ADDED], ordinals[EventType.DELETED]
         gone.update(pod.ordinal for pod in writes.removed.values() if type(pod) is Pod)
         written = [pod for pod in writes.puts.values() if type(pod) is Pod]
         self.inserted[pods] += committed.rows([pod for pod in written if pod.ordinal in added])

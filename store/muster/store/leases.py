@@ -10,11 +10,18 @@ from __future__ import annotations
 import os
 import socket
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, bindparam, select, update
 
 from muster.engine.ports import FencedError
 from muster.store.bulk import Bulk
 from muster.store.tables import leases
+
+_COUNT = (
+    update(leases)
+    .where(leases.c.cluster == bindparam("owned"), leases.c.token == bindparam("by"))
+    .values(commits=leases.c.commits + 1)
+    .returning(leases.c.commits)
+)
 
 
 def acquire(connection: Connection, bulk: Bulk, cluster: str) -> int:
@@ -32,13 +39,7 @@ def fence(connection: Connection, cluster: str, token: int) -> int:
 
     It comes first in a transaction: its row stays locked until the outcome is settled.
     """
-    count = (
-        update(leases)
-        .where(leases.c.cluster == cluster, leases.c.token == token)
-        .values(commits=leases.c.commits + 1)
-        .returning(leases.c.commits)
-    )
-    commits: int | None = connection.execute(count).scalar_one_or_none()
+    commits: int | None = connection.execute(_COUNT, {"owned": cluster, "by": token}).scalar_one_or_none()
     if commits is None:
         raise FencedError(f"cluster {cluster!r} has another owner than the one with token {token}")
     return commits

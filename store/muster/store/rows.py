@@ -37,6 +37,7 @@ _FIELDS = (
     "group",
 )
 _field_getters = tuple(attrgetter(name) for name in _FIELDS)
+_metadata_getters = tuple(map(attrgetter, ("labels", "annotations", "owner_references", "finalizers")))
 _spec_of, _status_of, _node_name_of = attrgetter("spec"), attrgetter("status"), attrgetter("node_name")
 
 
@@ -68,10 +69,8 @@ class PodRows:
         return list(map(of_identity.__getitem__, identities))
 
     def _metadata_ids(self, connection: Connection, some: Sequence[Pod]) -> list[int]:
-        identities = [
-            (id(pod.labels), id(pod.annotations), id(pod.owner_references), id(pod.finalizers))
-            for pod in some
-        ]
+        parts = ([id(part) for part in map(part_of, some)] for part_of in _metadata_getters)
+        identities = list(zip(*parts, strict=True))
         distinct = dict(zip(identities, some, strict=True))
         of_identity = self._metadata.ids(connection, {key: metadata_of(pod) for key, pod in distinct.items()})
         return list(map(of_identity.__getitem__, identities))

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import (
     URL,
-    Column,
     ColumnElement,
     Connection,
+    Delete,
     Engine,
     NullPool,
     Table,
+    Update,
     bindparam,
     create_engine,
     delete,
@@ -29,7 +30,7 @@ from sqlalchemy import (
     inspect,
     update,
 )
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.dialects.sqlite import Insert, insert
 
 from muster.engine.ports import ForeignStoreError, StoreUnavailableError
 from muster.store.bulk import Row
@@ -50,6 +51,7 @@ WRITER_PRAGMAS = (
 )
 # To start and end a statement costs about as much as a row does.
 ROWS_A_STATEMENT = 20
+KEY = "key_"
 READER_PRAGMAS = ("query_only=ON",)
 
 
@@ -131,20 +133,22 @@ class SqliteBulk:
 
     def __init__(self) -> None:
         self.dialect: Any = None
-        self._statements: dict[tuple[str, str], tuple[str, list[str]]] = {}
+        self._statements: dict[tuple[str, str], tuple[str, tuple[str, ...]]] = {}
 
-    def _compiled(self, verb: str, table: Table, statement: Executable) -> tuple[str, list[str]]:
-        """The text of a statement and the names of its parameters in order."""
+    def _compiled(
+        self, verb: str, table: Table, build: Callable[[Table], Executable]
+    ) -> tuple[str, tuple[str, ...]]:
+        """The text of a statement and the names of its parameters in order; built and compiled the first time."""
         known = self._statements.get((verb, table.name))
         if known is None:
-            compiled = statement.compile(dialect=self.dialect)  # type: ignore[attr-defined]
-            known = self._statements[verb, table.name] = (str(compiled), list(compiled.positiontup or ()))
+            compiled = build(table).compile(dialect=self.dialect)  # type: ignore[attr-defined]
+            known = self._statements[verb, table.name] = (str(compiled), tuple(compiled.positiontup or ()))
         return known
 
     def insert(self, connection: Connection, table: Table, rows: Sequence[Row]) -> None:
         if not rows:
             return
-        one, _ = self._compiled("insert", table, insert(table))
+        one, _ = self._compiled("insert", table, insert)
         whole = len(rows) // ROWS_A_STATEMENT * ROWS_A_STATEMENT
         if whole:
             head, values, row = one.partition("VALUES ")
@@ -155,10 +159,7 @@ class SqliteBulk:
 
     def upsert(self, connection: Connection, table: Table, rows: Sequence[Row]) -> None:
         if rows:
-            statement = insert(table)
-            changed = {column.name: statement.excluded[column.name] for column in _beside_key(table)}
-            keys = list(table.primary_key.columns)
-            text, _ = self._compiled("upsert", table, statement.on_conflict_do_update(keys, set_=changed))
+            text, _ = self._compiled("upsert", table, _upsert)
             connection.exec_driver_sql(text, list(rows))
 
     def update(
@@ -166,16 +167,14 @@ class SqliteBulk:
     ) -> int:
         if not rows:
             return 0
-        statement = (
-            update(table).where(*_keys_match(table)).values({name: bindparam(name) for name in columns})
-        )
-        text, order = self._compiled("update", table, statement)
-        places = [table.columns.keys().index(name.removeprefix("key_")) for name in order]
-        return connection.exec_driver_sql(text, list(map(itemgetter(*places), rows))).rowcount
+        text, order = self._compiled("update", table, partial(_update, columns))
+        names = table.columns.keys()
+        in_order = itemgetter(*(names.index(name.removeprefix(KEY)) for name in order))
+        return connection.exec_driver_sql(text, list(map(in_order, rows))).rowcount
 
     def delete(self, connection: Connection, table: Table, keys: Sequence[Row]) -> None:
         if keys:
-            text, _ = self._compiled("delete", table, delete(table).where(*_keys_match(table)))
+            text, _ = self._compiled("delete", table, _delete)
             connection.exec_driver_sql(text, list(keys))
 
 
@@ -186,9 +185,20 @@ def _in_one(rows: Sequence[Row]) -> list[Row]:
     return [tuple(values[start : start + step]) for start in range(0, len(values), step)]
 
 
-def _beside_key(table: Table) -> list[Column[Any]]:
-    return [column for column in table.columns if not column.primary_key]
+def _upsert(table: Table) -> Insert:
+    statement = insert(table)
+    changed = {c.name: statement.excluded[c.name] for c in table.columns if not c.primary_key}
+    keys = [key.name for key in table.primary_key.columns]
+    return statement.on_conflict_do_update(index_elements=keys, set_=changed)
+
+
+def _update(columns: Sequence[str], table: Table) -> Update:
+    return update(table).where(*_keys_match(table)).values({name: bindparam(name) for name in columns})
+
+
+def _delete(table: Table) -> Delete:
+    return delete(table).where(*_keys_match(table))
 
 
 def _keys_match(table: Table) -> list[ColumnElement[bool]]:
-    return [column == bindparam(f"key_{column.name}") for column in table.primary_key.columns]
+    return [column == bindparam(KEY + column.name) for column in table.primary_key.columns]

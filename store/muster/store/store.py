@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, bindparam, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from muster.engine.ports import (
@@ -31,6 +31,13 @@ from muster.store.requests import find_request
 from muster.store.revisions import read_log
 from muster.store.rows import PodRows, load_pods
 from muster.store.tables import clusters
+
+_RAISE_REVISION = (
+    update(clusters)
+    .where(clusters.c.name == bindparam("named"), clusters.c.revision <= bindparam("reached"))
+    .values(revision=bindparam("reached"))
+    .returning(clusters.c.id)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,14 +252,8 @@ def _create(connection: Connection, writes: ClusterWrites) -> int:
 
 
 def _raise_revision(connection: Connection, writes: ClusterWrites) -> int:
-    columns = clusters.c
-    raised = (
-        update(clusters)
-        .where(columns.name == writes.cluster, columns.revision <= writes.revision)
-        .values(revision=writes.revision)
-        .returning(columns.id)
-    )
-    cluster_id: int | None = connection.execute(raised).scalar_one_or_none()
+    raised = {"named": writes.cluster, "reached": writes.revision}
+    cluster_id: int | None = connection.execute(_RAISE_REVISION, raised).scalar_one_or_none()
     if cluster_id is None:
         raise FencedError(
             f"cluster {writes.cluster!r} is gone or beyond revision {writes.revision}: load it again"
