@@ -1,0 +1,21 @@
+"""Names for the arrays that the core is made of, and how they grow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int64]
+CodeArray = NDArray[np.int32]
+BoolArray = NDArray[np.bool_]
+Slots = NDArray[np.intp]
+"""Places of nodes in arrays over all nodes."""
+
+
+def widened(array: NDArray[Any], size: int, fill: int) -> NDArray[Any]:
+    """The array with its last axis grown to `size`, new places holding `fill`."""
+    grown = np.full((*array.shape[:-1], size), fill, dtype=array.dtype)
+    grown[..., : array.shape[-1]] = array
+    return grown

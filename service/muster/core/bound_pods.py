@@ -1,0 +1,149 @@
+"""Which pod runs where: an integer per pod, and per signature how many run on each slot.
+
+Pods are known by ordinal alone; assumed ones are in the counts only, since no pod of its own is bound yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from muster.core.arrays import IntArray, Slots
+from muster.core.pod_counts import CountsBySignature
+
+_SLOT_BITS = 31
+_SLOT_MASK = (1 << _SLOT_BITS) - 1
+
+Group = tuple[int, Slots, IntArray]
+"""A signature, distinct slots, and how many pods on each."""
+
+
+class BoundPods:
+    """`counts`: all pods that use room; `leaving`: those of them with a deletion mark.
+
+    carrying: signatures with pod (anti-)affinity terms; carriers: those of them of which a pod runs.
+    """
+
+    def __init__(self) -> None:
+        self.counts: CountsBySignature = {}
+        self.leaving: CountsBySignature = {}
+        self.carrying: set[int] = set()
+        self.carriers: set[int] = set()
+        self._places: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        """How many pods are bound."""
+        return len(self._places)
+
+    def __contains__(self, pod: int) -> bool:
+        return pod in self._places
+
+    def place(self, pod: int) -> tuple[int, int, bool]:
+        """Signature, slot, and whether the pod is leaving. Raises KeyError if it is not bound."""
+        return _unpacked(self._places[pod])
+
+    def bind(
+        self, pods: tuple[int, ...], signatures: IntArray, slots: Slots, *, leaving: bool
+    ) -> list[Group]:
+        """Remember where the pods run and count them; they must not be bound. Grouped by signature."""
+        packed = (((signatures << _SLOT_BITS) | slots) << 1) | leaving
+        self._places.update(zip(pods, packed.tolist(), strict=True))
+        groups = grouped(signatures, slots)
+        for signature, at, numbers in groups:
+            self.shift(signature, at.tolist(), numbers.tolist())
+            if leaving:
+                self._shift_leaving(signature, at.tolist(), numbers.tolist())
+        return groups
+
+    def unbind(self, pods: Iterable[int]) -> tuple[IntArray, Slots, IntArray]:
+        """Forget the pods that are bound: columns of signatures, slots, and whether they were leaving."""
+        known = [self._places.pop(pod) for pod in pods if pod in self._places]
+        packed = np.array(known, dtype=np.int64)
+        signatures = packed >> (_SLOT_BITS + 1)
+        slots: Slots = ((packed >> 1) & _SLOT_MASK).astype(np.intp)
+        return signatures, slots, packed & 1
+
+    def uncount(self, group: Group, *, leaving: bool) -> None:
+        """Count pods no more that `unbind` has forgotten."""
+        signature, slots, numbers = group
+        self.shift(signature, slots.tolist(), (-numbers).tolist())
+        if leaving:
+            self._shift_leaving(signature, slots.tolist(), (-numbers).tolist())
+
+    def mark_leaving(self, pod: int) -> tuple[int, int] | None:
+        """The pod got a deletion mark: its signature and slot, or None if that changes nothing."""
+        packed = self._places.get(pod)
+        if packed is None or packed & 1:
+            return None
+        self._places[pod] = packed | 1
+        signature, slot, _ = _unpacked(packed)
+        self._shift_leaving(signature, [slot], [1])
+        return signature, slot
+
+    def shift(self, signature: int, slots: list[int], numbers: list[int]) -> None:
+        """Count pods of a signature more (or less, by negative numbers) on distinct slots."""
+        by_slot = self.counts.get(signature)
+        if by_slot is None:
+            by_slot = self.counts[signature] = {}
+            if signature in self.carrying:
+                self.carriers.add(signature)
+        _shift(by_slot, slots, numbers)
+        if not by_slot:
+            del self.counts[signature]
+            self.carriers.discard(signature)
+
+    def staying(self) -> tuple[CountsBySignature, CountsBySignature]:
+        """Counts to be added up for all pods that are not leaving."""
+        gone = {
+            signature: {slot: -number for slot, number in by_slot.items()}
+            for signature, by_slot in self.leaving.items()
+        }
+        return self.counts, gone
+
+    def exact_use(self, slot: int, amount_of: dict[int, int]) -> int:
+        """What all pods of a slot take together, by signature's amount, in integers without bound."""
+        return sum(
+            by_slot[slot] * amount_of[signature]
+            for signature, by_slot in self.counts.items()
+            if slot in by_slot and signature in amount_of
+        )
+
+    def pods_by_slot(self) -> dict[int, list[int]]:
+        """Ordinals of the bound pods of each slot, leaving ones included; made anew by each call."""
+        by_slot: dict[int, list[int]] = {}
+        for pod, packed in self._places.items():
+            by_slot.setdefault((packed >> 1) & _SLOT_MASK, []).append(pod)
+        return by_slot
+
+    def _shift_leaving(self, signature: int, slots: list[int], numbers: list[int]) -> None:
+        by_slot = self.leaving.setdefault(signature, {})
+        _shift(by_slot, slots, numbers)
+        if not by_slot:
+            del self.leaving[signature]
+
+
+def grouped(signatures: IntArray, slots: Slots) -> list[Group]:
+    """Pods in columns as groups: per signature its distinct slots and the number of pods on each."""
+    pairs, numbers = np.unique((signatures << _SLOT_BITS) | slots, return_counts=True)
+    of_pair = pairs >> _SLOT_BITS
+    at = (pairs & _SLOT_MASK).astype(np.intp)
+    firsts = np.flatnonzero(np.diff(of_pair, prepend=-1))
+    ends = np.append(firsts[1:], len(pairs))[: len(firsts)].tolist()
+    return [
+        (int(of_pair[first]), at[first:end], numbers[first:end])
+        for first, end in zip(firsts.tolist(), ends, strict=True)
+    ]
+
+
+def _shift(by_slot: dict[int, int], slots: list[int], numbers: list[int]) -> None:
+    for slot, number in zip(slots, numbers, strict=True):
+        left = by_slot.get(slot, 0) + number
+        if left:
+            by_slot[slot] = left
+        else:
+            del by_slot[slot]
+
+
+def _unpacked(packed: int) -> tuple[int, int, bool]:
+    return packed >> (_SLOT_BITS + 1), (packed >> 1) & _SLOT_MASK, bool(packed & 1)

@@ -1,0 +1,39 @@
+"""Which slots changed since a reader last looked, so that what was derived from them is renewed there only."""
+
+from __future__ import annotations
+
+_KEPT = 32768
+
+
+class ChangeLog:
+    """An endless list of slots of which the newest are kept. Assuming and reverting write to it like any change."""
+
+    def __init__(self) -> None:
+        self._slots: list[int] = []
+        self._start = 0
+
+    @property
+    def position(self) -> int:
+        """Where the next change will stand."""
+        return self._start + len(self._slots)
+
+    def add(self, slot: int) -> None:
+        self._slots.append(slot)
+        if len(self._slots) > 2 * _KEPT:
+            self._forget()
+
+    def extend(self, slots: list[int]) -> None:
+        self._slots.extend(slots)
+        if len(self._slots) > 2 * _KEPT:
+            self._forget()
+
+    def since(self, position: int) -> list[int] | None:
+        """The slots that changed from `position` on, each once, ascending; None if that is too long ago to know."""
+        if position < self._start:
+            return None
+        return sorted(set(self._slots[position - self._start :]))
+
+    def _forget(self) -> None:
+        surplus = len(self._slots) - _KEPT
+        del self._slots[:surplus]
+        self._start += surplus

@@ -1,0 +1,98 @@
+"""What filters and scores read of a pod, as one value for all pods that are equal to them (KEP-4671: equal pods).
+
+A snapshot and all its replicas speak of signatures by index. The table that gives indexes out lives where pods
+come in; new entries reach each replica in a delta before the first pod that uses them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field, fields, is_dataclass
+
+from muster.model.pod import Pod, PodSpec
+from muster.model.resources import Amounts, pod_requests
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Signature:
+    """One kind of pod. `index` is its place in the table; equal `shape` means equal spec, whatever the labels.
+
+    requests: amounts above zero, in base units (`model.resources`), with the pod slot.
+    """
+
+    index: int
+    shape: int
+    namespace: str
+    labels: dict[str, str]
+    spec: PodSpec
+    requests: Amounts = field(repr=False)
+
+    @property
+    def priority(self) -> int:
+        return self.spec.priority or 0
+
+
+class SignatureTable:
+    """Gives each distinct (namespace, labels, spec) an index. Indexes are never given twice."""
+
+    _MOST_IDENTITIES = 65536
+
+    def __init__(self) -> None:
+        self.signatures: list[Signature] = []
+        self._by_content: dict[Hashable, int] = {}
+        self._shapes: dict[Hashable, int] = {}
+        self._shape_by_identity: dict[int, tuple[PodSpec, int]] = {}
+        self._taken = 0
+
+    def __len__(self) -> int:
+        return len(self.signatures)
+
+    def __getitem__(self, index: int) -> Signature:
+        return self.signatures[index]
+
+    def intern(self, pod: Pod) -> int:
+        """The index of the pod's signature; quick when the spec object has been seen.
+
+        Raises ValueError on a bad quantity.
+        """
+        shape = self._shape_of(pod.spec)
+        content = (pod.namespace, shape, frozenset(pod.labels.items()))
+        index = self._by_content.get(content)
+        if index is None:
+            index = self._add(pod, shape)
+            self._by_content[content] = index
+        return index
+
+    def take_new(self) -> tuple[Signature, ...]:
+        """The signatures made since the last call: what a SignaturesAdded delta must carry."""
+        new = tuple(self.signatures[self._taken :])
+        self._taken = len(self.signatures)
+        return new
+
+    def _add(self, pod: Pod, shape: int) -> int:
+        index = len(self.signatures)
+        requests = {resource: amount for resource, amount in pod_requests(pod.spec).items() if amount}
+        self.signatures.append(Signature(index, shape, pod.namespace, pod.labels, pod.spec, requests))
+        return index
+
+    def _shape_of(self, spec: PodSpec) -> int:
+        """Specs are usually shared by reference, so identity answers first; the entry keeps the object alive."""
+        known = self._shape_by_identity.get(id(spec))
+        if known is not None:
+            return known[1]
+        shape = self._shapes.setdefault(content_of(spec), len(self._shapes))
+        if len(self._shape_by_identity) >= self._MOST_IDENTITIES:
+            self._shape_by_identity.clear()
+        self._shape_by_identity[id(spec)] = (spec, shape)
+        return shape
+
+
+def content_of(value: object) -> Hashable:
+    """A hashable stand-in for a model value: equal for equal content, whatever the order of mappings."""
+    if isinstance(value, dict):
+        return frozenset((key, content_of(item)) for key, item in value.items())
+    if isinstance(value, tuple):
+        return tuple(content_of(item) for item in value)
+    if is_dataclass(value):
+        return (type(value).__name__, *(content_of(getattr(value, item.name)) for item in fields(value)))
+    return value

@@ -1,0 +1,237 @@
+"""One cluster's state for placement: nodes, bound pods, signatures, and a journal to try and undo in (KEP-4671).
+
+Between cycles deltas change it; inside a cycle assignments are assumed and reverted, in exact reverse order, at a
+cost that does not depend on the number of nodes. It knows amounts and counts; which node is right for a pod is for
+filters and scores to say. What can be derived is derived when asked for and left behind by pickling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+
+from muster.core.arrays import IntArray, Slots, widened
+from muster.core.bound_pods import BoundPods, grouped
+from muster.core.change_log import ChangeLog
+from muster.core.deltas import (
+    Delta,
+    NodePut,
+    NodeRemoved,
+    PodsBound,
+    PodsLeaving,
+    PodsUnbound,
+    SignaturesAdded,
+)
+from muster.core.node_table import NodeTable
+from muster.core.pod_counts import PodCount, PodCounts, PodSelection
+from muster.core.signature import Signature
+
+Mark = int
+_LARGEST_TOTAL = 2.0**60
+"""While all bound pods together take less of a resource than this, no sum over one node can overflow."""
+_LEAST_FREE = -(2**62)
+_Entry = tuple[int, Slots | int, IntArray | int]
+
+
+class Snapshot:
+    """`apply` deltas between cycles; `mark`, `assume`, `rollback` inside one.
+
+    version: counts deltas that can change where a pod may run.
+    changes: slots whose nodes or pods changed, for whoever keeps something derived per slot.
+    derived: where placement keeps what it works out per profile; lost by pickling, never part of a decision.
+    """
+
+    def __init__(self) -> None:
+        self.nodes = NodeTable()
+        self.pods = BoundPods()
+        self.signatures: list[Signature] = []
+        self.version = 0
+        self._journal: list[_Entry] = []
+        self._requests: IntArray = np.zeros((0, len(self.nodes.rows)), dtype=np.int64)
+        self._bound_total = np.zeros(len(self.nodes.rows))
+        self._exact_rows: set[int] = set()
+        self._start_deriving()
+
+    def _start_deriving(self) -> None:
+        self.changes = ChangeLog()
+        self.derived: dict[Hashable, Any] = {}
+        self._counts = PodCounts()
+
+    def __getstate__(self) -> dict[str, Any]:
+        lost = {"changes", "derived", "_counts"}
+        return {name: value for name, value in self.__dict__.items() if name not in lost}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._start_deriving()
+
+    def apply(self, delta: Delta) -> None:
+        """Mutate by one delta. Raises RuntimeError while assignments are assumed: revert them first."""
+        if self._journal:
+            raise RuntimeError("deltas may not change a snapshot while assignments are assumed")
+        match delta:
+            case NodePut(node=node):
+                self._note_node(self.nodes.put(node))
+            case NodeRemoved(name=name):
+                self._note_node(self.nodes.remove(name))
+            case SignaturesAdded(signatures=signatures):
+                self._add_signatures(signatures)
+            case PodsBound():
+                self._bind(delta)
+            case PodsUnbound(ids=ids):
+                self._unbind(ids)
+            case PodsLeaving(ids=ids):
+                self._mark_leaving(ids)
+
+    def mark(self) -> Mark:
+        """A point to roll back to."""
+        return len(self._journal)
+
+    def assume(self, signature: int, slot: int, count: int = 1) -> None:
+        """Take room for pods of one signature on one node."""
+        self._journal.append((signature, slot, count))
+        self._shift_one(signature, slot, count)
+
+    def assume_many(self, signature: int, slots: Slots, counts: IntArray) -> None:
+        """Take room for pods of one signature on several distinct nodes."""
+        self._journal.append((signature, slots, counts))
+        self._shift_many(signature, slots, counts)
+
+    def rollback(self, mark: Mark) -> None:
+        """Take back what was assumed since the mark, last first."""
+        while len(self._journal) > mark:
+            signature, slots, counts = self._journal.pop()
+            if isinstance(slots, int):
+                self._shift_one(signature, slots, -int(counts))
+            else:
+                self._shift_many(signature, slots, -np.asarray(counts))
+
+    def count(self, selection: PodSelection) -> PodCount:
+        """Pods of a selection per slot, assumed ones included; current until the snapshot changes."""
+        count = self._counts.get(selection)
+        if count is None:
+            counts = self.pods.staying() if selection.skips_leaving else (self.pods.counts,)
+            count = self._counts.create(selection, self.nodes.size, self.signatures, counts)
+        return count
+
+    def requests(self, signature: int) -> IntArray:
+        """What one pod takes, one amount per resource row."""
+        row: IntArray = self._requests[signature]
+        return row
+
+    def _note_node(self, slot: int | None) -> None:
+        self._fit()
+        if slot is not None:
+            self._settle([slot])
+            self.changes.add(slot)
+            self.version += 1
+
+    def _add_signatures(self, signatures: tuple[Signature, ...]) -> None:
+        for signature in signatures:
+            if signature.index != len(self.signatures):
+                raise ValueError(f"signature {signature.index} is not the next one ({len(self.signatures)})")
+            self.signatures.append(signature)
+            for resource in signature.requests:
+                self.nodes.row(resource)
+            if carries_terms(signature):
+                self.pods.carrying.add(signature.index)
+        self._fit()
+        rows = self.nodes.rows
+        for signature in signatures:
+            for resource, amount in signature.requests.items():
+                self._requests[signature.index, rows[resource]] = amount
+
+    def _fit(self) -> None:
+        """Bring what is kept per slot, resource and signature up to their numbers."""
+        height, width = self._requests.shape
+        if width < len(self.nodes.rows):
+            self._requests = widened(self._requests, len(self.nodes.rows), 0)
+            self._bound_total = widened(self._bound_total, len(self.nodes.rows), 0)
+        if height < len(self.signatures):
+            taller = np.zeros((2 * len(self.signatures), len(self.nodes.rows)), dtype=np.int64)
+            taller[:height] = self._requests
+            self._requests = taller
+        self._counts.widen(self.nodes.size)
+
+    def _bind(self, delta: PodsBound) -> None:
+        again = [pod for pod in delta.ids if pod in self.pods]
+        if again:
+            self._unbind(again)
+        slots = np.array([self.nodes.reserve(name) for name in delta.node_names], dtype=np.intp)
+        self._fit()
+        signatures = np.array(delta.signatures, dtype=np.int64)
+        groups = self.pods.bind(delta.ids, signatures, slots, leaving=delta.leaving)
+        self._use(signatures, slots, 1)
+        for signature, at, numbers in groups:
+            self._counts.shift(self.signatures[signature], at, numbers, leaving=delta.leaving)
+        self._note_pods(slots)
+
+    def _unbind(self, ids: Iterable[int]) -> None:
+        signatures, slots, leaving = self.pods.unbind(ids)
+        if not len(slots):
+            return
+        for is_leaving in (0, 1):
+            concerned = leaving == is_leaving
+            for group in grouped(signatures[concerned], slots[concerned]):
+                self.pods.uncount(group, leaving=bool(is_leaving))
+                signature, at, numbers = group
+                self._counts.shift(self.signatures[signature], at, -numbers, leaving=bool(is_leaving))
+        self._use(signatures, slots, -1)
+        self._note_pods(slots)
+        for slot in np.unique(slots).tolist():
+            self.nodes.release(slot)
+
+    def _mark_leaving(self, ids: Iterable[int]) -> None:
+        for pod in ids:
+            marked = self.pods.mark_leaving(pod)
+            if marked is not None:
+                signature, slot = marked
+                self._counts.mark_leaving(self.signatures[signature], slot)
+                self.changes.add(slot)
+                self.version += 1
+
+    def _note_pods(self, slots: Slots) -> None:
+        if len(slots):
+            self.changes.extend(slots.tolist())
+            self.version += 1
+
+    def _use(self, signatures: IntArray, slots: Slots, sign: int) -> None:
+        """Take (or give back) room for pods in columns."""
+        taken = sign * self._requests[signatures]
+        for row in np.flatnonzero(taken.any(axis=0)).tolist():
+            np.subtract.at(self.nodes.free[row], slots, taken[:, row])
+        self._bound_total += taken.sum(axis=0, dtype=np.float64)
+        self._exact_rows |= set(np.flatnonzero(self._bound_total > _LARGEST_TOTAL).tolist())
+        self._settle(np.unique(slots).tolist() if self._exact_rows else [])
+
+    def _settle(self, slots: list[int]) -> None:
+        """Where bound pods might take more than 64 bits hold, free amounts are computed anew and cut off below."""
+        for row in self._exact_rows:
+            amount_of = {index: int(self._requests[index, row]) for index in self.pods.counts}
+            for slot in slots:
+                left = int(self.nodes.allocatable[row, slot]) - self.pods.exact_use(slot, amount_of)
+                self.nodes.free[row, slot] = max(left, _LEAST_FREE)
+
+    def _shift_one(self, signature: int, slot: int, count: int) -> None:
+        requests = self._requests[signature]
+        self.nodes.free[:, slot] -= requests if count == 1 else requests * count
+        self.pods.shift(signature, [slot], [count])
+        self._counts.shift(self.signatures[signature], slot, count, leaving=False)
+        self.changes.add(slot)
+
+    def _shift_many(self, signature: int, slots: Slots, counts: IntArray) -> None:
+        taken = self._requests[signature]
+        for row in np.flatnonzero(taken).tolist():
+            self.nodes.free[row, slots] -= taken[row] * counts
+        at = slots.tolist()
+        self.pods.shift(signature, at, counts.tolist())
+        self._counts.shift(self.signatures[signature], slots, counts, leaving=False)
+        self.changes.extend(at)
+
+
+def carries_terms(signature: Signature) -> bool:
+    """Whether pods of the signature may bear on where other pods run: pod affinity or anti-affinity terms."""
+    affinity = signature.spec.affinity
+    return affinity is not None and bool(affinity.pod_affinity or affinity.pod_anti_affinity)
