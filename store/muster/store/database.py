@@ -40,6 +40,8 @@ class Backend(Protocol):
 
     def own(self, connection: Connection) -> None: ...
 
+    def own_again(self, connection: Connection) -> None: ...
+
     def disown(self) -> None: ...
 
     def prepare(self, connection: Connection) -> None: ...
@@ -79,18 +81,15 @@ class Database:
                 self._writer = connection
                 with connection.begin():
                     self._backend.refuse_foreign(connection)
-                self._own(connection)
+                with connection.begin():
+                    self._backend.own(connection)
+                self._backend.prepare(connection)
                 with connection.begin():
                     schema.migrate(connection)
                     self._backend.mark(connection)
         except BaseException:
             self.close()
             raise
-
-    def _own(self, connection: Connection) -> None:
-        with connection.begin():
-            self._backend.own(connection)
-        self._backend.prepare(connection)
 
     def close(self) -> None:
         self._drop_writer()
@@ -129,7 +128,8 @@ class Database:
         if self._writer is None:
             self._writer = self._backend.writer.connect()
             try:
-                self._own(self._writer)
+                with self._writer.begin():
+                    self._backend.own_again(self._writer)
             except BaseException:
                 self._drop_writer()
                 raise

@@ -46,7 +46,9 @@ from muster.store.schema import VERSION_TABLE
 if TYPE_CHECKING:
     from sqlalchemy.sql.base import Executable
 
-LOCK_CLASS = 0x4D535452
+# A database may hold several stores, each in a schema of its own.
+LOCK = (0x4D535452, func.hashtext(func.current_schema()))
+END_OF_SESSION_SECONDS = 3
 READERS = 8
 CONNECT_SECONDS = 5
 COPIED_ROWS = 500
@@ -90,9 +92,13 @@ class PostgresBackend:
 
     def own(self, connection: Connection) -> None:
         """Take the owner's lock. Raises StoreUnavailableError if another server has it."""
-        lock = select(func.pg_try_advisory_lock(LOCK_CLASS, func.hashtext(func.current_schema())))
-        if not connection.execute(lock).scalar_one():
+        if not connection.execute(select(func.pg_try_advisory_lock(*LOCK))).scalar_one():
             raise StoreUnavailableError(f"another server has the database {self._url.database!r} open")
+
+    def own_again(self, connection: Connection) -> None:
+        """Take the lock that the lost session of this process had, which the server may take a moment to end."""
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{END_OF_SESSION_SECONDS}s'")
+        connection.execute(select(func.pg_advisory_lock(*LOCK)))
 
     def disown(self) -> None:
         """Nothing to do: the lock ends with the writer's session."""

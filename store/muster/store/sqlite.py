@@ -102,8 +102,6 @@ class SqliteBackend:
 
     def own(self, connection: Connection) -> None:
         """Take the owner's lock. Raises StoreUnavailableError if another server has it."""
-        if self._lock is not None:
-            return
         lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -111,6 +109,9 @@ class SqliteBackend:
             os.close(lock)
             raise StoreUnavailableError(f"another server has {self.path} open") from error
         self._lock = lock
+
+    def own_again(self, connection: Connection) -> None:
+        """Nothing to do: the lock is the process's, not the connection's."""
 
     def disown(self) -> None:
         if self._lock is not None:
