@@ -28,6 +28,11 @@ class Backend(Protocol):
     """What differs between the two databases, beside `Bulk`."""
 
     @property
+    def name(self) -> str:
+        """What to call the store in a message, without a password."""
+        ...
+
+    @property
     def bulk(self) -> Bulk: ...
 
     @property
@@ -76,7 +81,7 @@ class Database:
     def open(self) -> None:
         """Connect, own, migrate. Raises ForeignStoreError, StoreUnavailableError; then nothing stays open."""
         try:
-            with self._writing, _translated():
+            with self._writing, _translated(self._backend.name):
                 connection = self._backend.writer.connect()
                 self._writer = connection
                 with connection.begin():
@@ -104,7 +109,7 @@ class Database:
         Raises OutcomeUnknownError if the connection failed while committing, StoreUnavailableError if it, the disk
         or the server failed before.
         """
-        with self._writing, _translated():
+        with self._writing, _translated(self._backend.name):
             connection = self._connected()
             try:
                 transaction = connection.begin()
@@ -121,7 +126,11 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """One snapshot of the database, whatever is committed meanwhile."""
-        with _translated(), self._backend.readers.connect() as connection, connection.begin():
+        with (
+            _translated(self._backend.name),
+            self._backend.readers.connect() as connection,
+            connection.begin(),
+        ):
             yield connection
 
     def _connected(self) -> Connection:
@@ -152,7 +161,7 @@ class Database:
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translated(name: str) -> Iterator[None]:
     """Give the database's failures the names of the ports; a mistake in a statement keeps its own."""
     try:
         yield
@@ -160,10 +169,10 @@ def _translated() -> Iterator[None]:
         raise
     except DBAPIError as error:
         if NOT_A_DATABASE in str(error.orig):
-            raise ForeignStoreError("the store's file is not an SQLite database") from error
-        raise StoreUnavailableError(_summary(error)) from error
+            raise ForeignStoreError(f"{name} is not an SQLite database") from error
+        raise StoreUnavailableError(f"{name}: {_summary(error)}") from error
     except (exc.TimeoutError, OSError) as error:
-        raise StoreUnavailableError(str(error)) from error
+        raise StoreUnavailableError(f"{name}: {error}") from error
 
 
 def _summary(error: DBAPIError) -> str:

@@ -62,6 +62,7 @@ class PostgresBackend:
 
     def __init__(self, url: URL) -> None:
         self._url = url.set(drivername="postgresql+psycopg")
+        self.name = f"PostgreSQL database {(url.database or url.username)!r}"
         self.bulk = PostgresBulk()
 
     @cached_property
@@ -87,13 +88,13 @@ class PostgresBackend:
         tables = inspect(connection).get_table_names()
         if tables and VERSION_TABLE not in tables:
             raise ForeignStoreError(
-                f"database {self._url.database!r} holds tables of another application: {', '.join(sorted(tables)[:5])}"
+                f"{self.name} holds tables of another application: {', '.join(sorted(tables)[:5])}"
             )
 
     def own(self, connection: Connection) -> None:
         """Take the owner's lock. Raises StoreUnavailableError if another server has it."""
         if not connection.execute(select(func.pg_try_advisory_lock(*LOCK))).scalar_one():
-            raise StoreUnavailableError(f"another server has the database {self._url.database!r} open")
+            raise StoreUnavailableError(f"another server has {self.name} open")
 
     def own_again(self, connection: Connection) -> None:
         """Take the lock that the lost session of this process had, which the server may take a moment to end."""

@@ -61,7 +61,7 @@ class SqliteBackend:
     def __init__(self, url: URL) -> None:
         if not url.database or url.database == ":memory:":
             raise ValueError("an embedded store is a file: sqlite:///path")
-        self.path = os.path.abspath(url.database)  # noqa: PTH100 - as SQLite sees it, symbolic links included
+        self.name = os.path.abspath(url.database)  # noqa: PTH100 - as SQLite sees it, symbolic links included
         self.bulk = SqliteBulk()
         self._url = url
         self._lock: int | None = None
@@ -98,16 +98,16 @@ class SqliteBackend:
         application = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
         if application == APPLICATION_ID or (application == 0 and not inspect(connection).get_table_names()):
             return
-        raise ForeignStoreError(f"{self.path} is an SQLite database of another application")
+        raise ForeignStoreError(f"{self.name} is an SQLite database of another application")
 
     def own(self, connection: Connection) -> None:
         """Take the owner's lock. Raises StoreUnavailableError if another server has it."""
-        lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        lock = os.open(f"{self.name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(lock)
-            raise StoreUnavailableError(f"another server has {self.path} open") from error
+            raise StoreUnavailableError(f"another server has {self.name} open") from error
         self._lock = lock
 
     def own_again(self, connection: Connection) -> None:
