@@ -46,7 +46,7 @@ class NodeTable:
         self._code_of_taints: dict[tuple[Taint, ...], int] = {(): 0}
         self._columns = LabelColumns()
         self._sorted: tuple[int, Slots, IntArray] | None = None
-        self._shifts: tuple[int, dict[int, int]] = (-1, {})
+        self._shifts: tuple[int, tuple[int, ...]] = (-1, ())
 
     def __len__(self) -> int:
         """How many nodes there are."""
@@ -141,15 +141,15 @@ class NodeTable:
         """Per slot its place in the order of names; 0 where there is no node."""
         return self._names_sorted()[2]
 
-    def score_shift(self, row: int) -> int:
-        """By how many bits scores shift a resource's amounts so that no product overflows; 0 but for huge amounts."""
+    @property
+    def score_shifts(self) -> tuple[int, ...]:
+        """Per resource row, by how many bits scores shift amounts so that no product overflows; 0 unless huge."""
         version, shifts = self._shifts
-        if version != self.version:
-            shifts = {}
+        if version != self.version or len(shifts) != len(self.rows):
+            largest = self.allocatable.max(axis=1).tolist()
+            shifts = tuple(max(0, amount.bit_length() - _SCORE_BITS) for amount in largest)
             self._shifts = (self.version, shifts)
-        if row not in shifts:
-            shifts[row] = max(0, int(self.allocatable[row].max()).bit_length() - _SCORE_BITS)
-        return shifts[row]
+        return shifts
 
     def _names_sorted(self) -> tuple[int, Slots, IntArray]:
         if self._sorted is None or self._sorted[0] != self.membership:

@@ -1,0 +1,157 @@
+"""Extension points: what a plugin may decide, who asks it when, and what its answer makes the caller do.
+
+Plugins are frozen dataclasses, so that a profile can be compared, hashed and sent to a worker process. All they
+read is in the snapshot; they neither change nor keep anything, and answer for all nodes at once, in integers.
+Resources are not a plugin: that a pod must fit is part of placement itself (`core.local_keys`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Generic, Protocol, TypeVar
+
+from muster.core.arrays import BoolArray, IntArray, Slots
+from muster.core.node_table import NodeTable
+from muster.core.signature import Signature
+from muster.core.snapshot import Snapshot
+
+MAX_SCORE = 100
+
+
+class NodeFilter(Protocol):
+    """Says which nodes may hold a pod whatever runs on them.
+
+    Called once per shape of pod and version of the nodes. A pod that no node of its domain admits is
+    UnschedulableAndUnresolvable: taking pods away would not help. Reads the signature's spec, not its labels.
+    """
+
+    @property
+    def code(self) -> str:
+        """Code of the reason that refused nodes are counted under."""
+        ...
+
+    @property
+    def message(self) -> str:
+        """The reason in words, to follow a number of nodes."""
+        ...
+
+    def mask(self, signature: Signature, nodes: NodeTable) -> BoolArray | None:
+        """True per slot for nodes that it admits; None if it admits all."""
+        ...
+
+
+class PodFilter(Protocol):
+    """Says which nodes may hold a pod given the pods that run there now.
+
+    Called only for signatures that it concerns, anew after every change. A pod that only such filters keep out is
+    Unschedulable: preemption may help.
+    """
+
+    @property
+    def code(self) -> str: ...
+
+    @property
+    def message(self) -> str: ...
+
+    @property
+    def reads_one_node(self) -> bool:
+        """True if a node's verdict depends on that node's pods alone; equal pods may then be placed as a batch."""
+        ...
+
+    def concerns(self, signature: Signature, snapshot: Snapshot) -> bool:
+        """Whether it could refuse such a pod anything at all, by the pods that run now or by its own spec."""
+        ...
+
+    def mask(self, signature: Signature, snapshot: Snapshot) -> BoolArray:
+        """True per slot for nodes that it admits."""
+        ...
+
+    def excludes_itself(self, signature: Signature) -> bool:
+        """Whether two such pods can never share a node; asked only if `reads_one_node`."""
+        ...
+
+
+class NodeScore(Protocol):
+    """Ranks nodes whatever runs on them, 0 to MAX_SCORE. Called once per shape of pod and version of the nodes."""
+
+    def score(self, signature: Signature, nodes: NodeTable) -> IntArray | None:
+        """Score per slot; None if all are equal."""
+        ...
+
+
+class Offer(Protocol):
+    """Amounts on some nodes, as they would be with the pod in question placed. Shifted alike if they are huge."""
+
+    def allocatable(self, resource: str) -> IntArray: ...
+
+    def left(self, resource: str) -> IntArray:
+        """What would be free; negative where the pod does not fit, which the caller will discard."""
+        ...
+
+
+class FitScore(Protocol):
+    """Ranks nodes by what would be left on them, 0 to MAX_SCORE, each by its own amounts alone."""
+
+    def score(self, offer: Offer) -> IntArray: ...
+
+
+class PodScore(Protocol):
+    """Ranks nodes by the pods that run anywhere. Called only for signatures that it concerns, for each pod anew."""
+
+    def concerns(self, signature: Signature, snapshot: Snapshot) -> bool: ...
+
+    def score(self, signature: Signature, snapshot: Snapshot, slots: Slots) -> IntArray:
+        """Score 0 to MAX_SCORE for each of the slots, which are the nodes that all filters admit."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementView:
+    """A group placed in a candidate domain, for the scorer.
+
+    placed: pods of the subtree, bound ones included. used, allocatable: sums over the domain per requested
+    resource, with the group in place.
+    """
+
+    placed: int
+    used: tuple[int, ...]
+    allocatable: tuple[int, ...]
+
+
+class PlacementScorer(Protocol):
+    """Ranks the candidate domains in which a group was placed (KEP-6012). The highest wins, then the first name."""
+
+    def score(self, view: PlacementView) -> tuple[Fraction | int, ...]: ...
+
+
+ScoreT_co = TypeVar("ScoreT_co", bound="NodeScore | FitScore | PodScore", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted(Generic[ScoreT_co]):
+    """A score plugin and by how much its score is multiplied."""
+
+    plugin: ScoreT_co
+    weight: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """The bounded search after a failed greedy placement (semantics 5.5). `node_budget` 0: greedy only."""
+
+    node_budget: int = 0
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How pods of one scheduler name are placed: enabled plugins in the order in which they are asked."""
+
+    name: str
+    placement_scorer: PlacementScorer
+    node_filters: tuple[NodeFilter, ...] = ()
+    pod_filters: tuple[PodFilter, ...] = ()
+    node_scores: tuple[Weighted[NodeScore], ...] = ()
+    fit_scores: tuple[Weighted[FitScore], ...] = ()
+    pod_scores: tuple[Weighted[PodScore], ...] = ()
+    search: SearchSettings = SearchSettings()

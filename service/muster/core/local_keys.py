@@ -1,0 +1,211 @@
+"""The rank of every node for one shape of pod, as long as it depends on one node at a time.
+
+A key holds the weighted score in its high bits and the place of the node's name, counted backwards, in its low bits: keys
+are distinct, and the largest belongs to the node that comes first. A row of keys is kept per shape and renewed only
+where nodes changed since, so the next gang of the same shape costs as much as the last one's placement touched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from muster.core.arrays import BoolArray, IntArray, Slots
+from muster.core.framework import Profile
+from muster.core.node_table import NodeTable
+from muster.core.signature import Signature
+from muster.core.snapshot import Snapshot
+
+REFUSED = -1
+_MOST_ROWS = 64
+_Where = Slots | slice
+_ALL = slice(None)
+
+
+@dataclass(slots=True)
+class KeyRow:
+    """One shape's keys per slot (REFUSED where the pod cannot run) and what they are made of.
+
+    admitted: verdict of the node filters. base: weighted node scores. amounts: requested row and amount.
+    exclusive: two such pods can never share a node. The rest says how current it is.
+    """
+
+    keys: IntArray
+    admitted: BoolArray
+    base: IntArray
+    amounts: tuple[tuple[int, int], ...]
+    requests: IntArray
+    exclusive: bool
+    position: int
+    version: int
+    membership: int
+    shifts: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class NodeOffer:
+    """Amounts of some nodes with `taken` pods of the signature there already and one more to come."""
+
+    nodes: NodeTable
+    requests: IntArray
+    where: _Where
+    pods: IntArray | int
+    _left: dict[str, IntArray] = field(default_factory=dict)
+    _allocatable: dict[str, IntArray] = field(default_factory=dict)
+
+    def allocatable(self, resource: str) -> IntArray:
+        known = self._allocatable.get(resource)
+        if known is None:
+            row = self.nodes.row(resource)
+            known = self._shifted(row, self.nodes.allocatable[row][self.where])
+            self._allocatable[resource] = known
+        return known
+
+    def left(self, resource: str) -> IntArray:
+        known = self._left.get(resource)
+        if known is None:
+            row = self.nodes.row(resource)
+            amount = int(self.requests[row]) if row < len(self.requests) else 0
+            free = self.nodes.free[row][self.where]
+            known = self._shifted(row, free - self.pods * amount if amount else free)
+            self._left[resource] = known
+        return known
+
+    def _shifted(self, row: int, amounts: IntArray) -> IntArray:
+        shift = self.nodes.score_shifts[row]
+        return amounts >> shift if shift else amounts
+
+
+class LocalKeys:
+    """Rows of keys for one snapshot and one profile."""
+
+    def __init__(self, snapshot: Snapshot, profile: Profile) -> None:
+        self._snapshot = snapshot
+        self._profile = profile
+        self._rows: dict[int, KeyRow] = {}
+        self._bits = 0
+        self._name_keys: IntArray = np.zeros(0, dtype=np.int64)
+        self._membership = -1
+
+    @property
+    def bits(self) -> int:
+        """How many low bits of a key hold the place of the name."""
+        return self._bits
+
+    def row(self, signature: Signature) -> KeyRow:
+        """The row of the signature's shape, current. Not to be changed."""
+        self._renew_names()
+        row = self._rows.pop(signature.shape, None)
+        nodes = self._snapshot.nodes
+        if row is None or row.membership != nodes.membership or row.shifts != nodes.score_shifts:
+            row = self._make(signature)
+        elif row.version != nodes.version:
+            self._renew_static(row, signature)
+        elif row.position != self._snapshot.changes.position:
+            self._renew(row, signature, self._snapshot.changes.since(row.position))
+        if len(self._rows) >= _MOST_ROWS:
+            del self._rows[next(iter(self._rows))]
+        self._rows[signature.shape] = row
+        return row
+
+    def room(self, row: KeyRow, slots: Slots, most: int) -> IntArray:
+        """How many pods of the row's shape each of the slots holds, by free amounts; at most `most`."""
+        room = np.full(len(slots), 1 if row.exclusive else most, dtype=np.int64)
+        free = self._snapshot.nodes.free
+        for resource, amount in row.amounts:
+            np.minimum(room, free[resource][slots] // amount, out=room)
+        return np.maximum(room, 0, out=room)
+
+    def keys_after(self, row: KeyRow, slots: Slots, taken: IntArray) -> IntArray:
+        """Keys of slots that hold `taken` pods of the shape more than now, if one more fits there."""
+        return self._scored(row, slots, taken + 1)
+
+    def _make(self, signature: Signature) -> KeyRow:
+        nodes = self._snapshot.nodes
+        requests = self._snapshot.requests(signature.index)
+        amounts = tuple((row, int(requests[row])) for row in np.flatnonzero(requests).tolist())
+        row = KeyRow(
+            keys=np.full(nodes.size, REFUSED, dtype=np.int64),
+            admitted=self._admitted(signature),
+            base=self._base(signature),
+            amounts=amounts,
+            requests=requests.copy(),
+            exclusive=any(
+                item.excludes_itself(signature) for item in self._profile.pod_filters if item.reads_one_node
+            ),
+            position=0,
+            version=nodes.version,
+            membership=nodes.membership,
+            shifts=nodes.score_shifts,
+        )
+        self._renew(row, signature, None)
+        return row
+
+    def _renew_static(self, row: KeyRow, signature: Signature) -> None:
+        """Nodes changed: scores are relative to the whole cluster, so look where the new ones differ."""
+        admitted, base = self._admitted(signature), self._base(signature)
+        differing = np.flatnonzero((admitted != row.admitted) | (base != row.base))
+        row.admitted, row.base, row.version = admitted, base, self._snapshot.nodes.version
+        changed = self._snapshot.changes.since(row.position)
+        self._renew(row, signature, None if changed is None else sorted({*changed, *differing.tolist()}))
+
+    def _renew(self, row: KeyRow, signature: Signature, changed: list[int] | None) -> None:
+        """Score the changed slots again, or all (None)."""
+        row.position = self._snapshot.changes.position
+        if changed is None or 4 * len(changed) > len(row.keys):
+            where: _Where = _ALL
+        elif changed:
+            where = np.array(changed, dtype=np.intp)
+        else:
+            return
+        keys = self._scored(row, where, 1)
+        keys[~self._fits(row, signature, where)] = REFUSED
+        row.keys[where] = keys
+
+    def _fits(self, row: KeyRow, signature: Signature, where: _Where) -> BoolArray:
+        fits = row.admitted[where]
+        if where is _ALL:
+            fits = fits.copy()
+        free = self._snapshot.nodes.free
+        for resource, amount in row.amounts:
+            fits &= free[resource][where] >= amount
+        for item in self._profile.pod_filters:
+            if item.reads_one_node and item.concerns(signature, self._snapshot):
+                fits &= item.mask(signature, self._snapshot)[where]
+        return fits
+
+    def _scored(self, row: KeyRow, where: _Where, pods: IntArray | int) -> IntArray:
+        offer = NodeOffer(self._snapshot.nodes, row.requests, where, pods)
+        total = row.base[where]
+        for item in self._profile.fit_scores:
+            total = total + (
+                item.plugin.score(offer) if item.weight == 1 else item.weight * item.plugin.score(offer)
+            )
+        keys: IntArray = (total << self._bits) + self._name_keys[where]
+        return keys
+
+    def _admitted(self, signature: Signature) -> BoolArray:
+        nodes = self._snapshot.nodes
+        admitted = nodes.present.copy()
+        for item in self._profile.node_filters:
+            mask = item.mask(signature, nodes)
+            if mask is not None:
+                admitted &= mask
+        return admitted
+
+    def _base(self, signature: Signature) -> IntArray:
+        nodes = self._snapshot.nodes
+        base = np.zeros(nodes.size, dtype=np.int64)
+        for item in self._profile.node_scores:
+            score = item.plugin.score(signature, nodes)
+            if score is not None:
+                base += item.weight * score
+        return base
+
+    def _renew_names(self) -> None:
+        nodes = self._snapshot.nodes
+        if self._membership != nodes.membership or len(self._name_keys) != nodes.size:
+            self._bits = nodes.size.bit_length()
+            self._name_keys = (1 << self._bits) - 1 - nodes.ranks
+            self._membership = nodes.membership

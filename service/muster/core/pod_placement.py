@@ -1,0 +1,177 @@
+"""Places equal pods one after the other, as if each had been filtered, scored and assumed by itself (semantics 5.1).
+
+Where every filter and score reads one node only, a batch is placed in a few array operations: a node's keys for its
+first, second, third pod make a column; the greedy takes the largest head of any column again and again. A head that
+is larger than the one taken before it in its column is taken at once, so columns may be replaced by their running
+minimum, and then the whole sequence is simply the largest entries in order. Other pods go one at a time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from muster.core.arrays import BoolArray, IntArray, Slots
+from muster.core.framework import Profile
+from muster.core.local_keys import REFUSED, KeyRow, LocalKeys
+from muster.core.signature import Signature
+from muster.core.snapshot import Snapshot
+
+_FEW = 16
+"""Up to so many largest keys are found by repeated argmax, more by a partition."""
+_NOWHERE: Slots = np.zeros(0, dtype=np.intp)
+
+
+class PodPlacer:
+    """Places pods on one snapshot by one profile; keeps rows of keys from one unit to the next."""
+
+    def __init__(self, snapshot: Snapshot, profile: Profile) -> None:
+        self._snapshot = snapshot
+        self._profile = profile
+        self.keys = LocalKeys(snapshot, profile)
+
+    def place(self, index: int, count: int, within: Slots | None) -> Slots:
+        """Assume up to `count` pods of a signature on nodes of `within` (None: all); their slots, in order.
+
+        Fewer slots than `count` means that no node takes one more.
+        """
+        signature = self._snapshot.signatures[index]
+        if self.is_local(signature):
+            return self._place_batch(signature, count, within)
+        placed: list[int] = []
+        while len(placed) < count:
+            slot = self._best(signature, within)
+            if slot is None:
+                break
+            self._snapshot.assume(index, slot)
+            placed.append(slot)
+        return np.array(placed, dtype=np.intp)
+
+    def is_local(self, signature: Signature) -> bool:
+        """Whether all that bears on such a pod reads one node at a time, given the pods that run now."""
+        filters = any(
+            item.concerns(signature, self._snapshot)
+            for item in self._profile.pod_filters
+            if not item.reads_one_node
+        )
+        return not filters and not self._scores_pods(signature)
+
+    def admits(self, signature: Signature) -> BoolArray:
+        """Per slot, whether all filters admit such a pod now."""
+        admits: BoolArray = self.keys.row(signature).keys != REFUSED
+        for item in self._profile.pod_filters:
+            if not item.reads_one_node and item.concerns(signature, self._snapshot):
+                admits &= item.mask(signature, self._snapshot)
+        return admits
+
+    def _scores_pods(self, signature: Signature) -> bool:
+        return any(item.plugin.concerns(signature, self._snapshot) for item in self._profile.pod_scores)
+
+    def _best(self, signature: Signature, within: Slots | None) -> int | None:
+        """The slot for one pod whose filters or scores read other nodes too."""
+        admits = self.admits(signature)
+        slots = np.flatnonzero(admits) if within is None else within[admits[within]]
+        if not len(slots):
+            return None
+        keys = self.keys.row(signature).keys[slots]
+        for item in self._profile.pod_scores:
+            if item.plugin.concerns(signature, self._snapshot):
+                score = item.plugin.score(signature, self._snapshot, slots)
+                keys += (item.weight * score) << self.keys.bits
+        return int(slots[keys.argmax()])
+
+    def _place_batch(self, signature: Signature, count: int, within: Slots | None) -> Slots:
+        row = self.keys.row(signature)
+        keys = row.keys if within is None else row.keys[within]
+        heads = _largest(keys, count)
+        if not len(heads):
+            return _NOWHERE
+        candidates = heads if within is None else within[heads]
+        if count == 1:
+            self._snapshot.assume(signature.index, int(candidates[0]))
+            return candidates
+        picks = _Columns(self.keys, row, candidates, keys[heads]).picks(count)
+        numbers = np.bincount(picks, minlength=len(candidates))
+        used = numbers > 0
+        self._snapshot.assume_many(signature.index, candidates[used], numbers[used])
+        return candidates[picks]
+
+
+def placer_of(snapshot: Snapshot, profile: Profile) -> PodPlacer:
+    """The snapshot's placer for a profile, made on first use."""
+    placer = snapshot.derived.get(profile)
+    if not isinstance(placer, PodPlacer):
+        placer = snapshot.derived[profile] = PodPlacer(snapshot, profile)
+    return placer
+
+
+def _largest(keys: IntArray, count: int) -> Slots:
+    """Places of the up to `count` largest keys that are not REFUSED, in any order."""
+    if count == 1:
+        best = keys.argmax() if len(keys) else 0
+        return np.array([best], dtype=np.intp) if len(keys) and keys[best] >= 0 else _NOWHERE
+    if count >= len(keys):
+        return np.flatnonzero(keys >= 0)
+    if count > _FEW:
+        places = np.argpartition(keys, -count)[-count:]
+        return places[keys[places] >= 0]
+    rest = keys.copy()
+    found: list[int] = []
+    while len(found) < count:
+        best = int(rest.argmax())
+        if rest[best] < 0:
+            break
+        found.append(best)
+        rest[best] = REFUSED
+    return np.array(found, dtype=np.intp)
+
+
+@dataclass(slots=True)
+class _Columns:
+    """The candidates' columns of keys, as far down as the picks may reach."""
+
+    keys: LocalKeys
+    row: KeyRow
+    candidates: Slots
+    heads: IntArray
+
+    def picks(self, count: int) -> Slots:
+        """For each pod in turn its candidate (a place in `candidates`)."""
+        room = self.keys.room(self.row, self.candidates, count)
+        owners = np.arange(len(self.candidates))
+        entries, lowest, depth = self.heads, self.heads, 1
+        open_ = owners
+        step = max(1, 2 * -(-count // len(owners)) - 1)
+        while True:
+            threshold = _nth_largest(entries, count)
+            still = (room[open_] > depth) & (lowest >= threshold)
+            open_, lowest = open_[still], lowest[still]
+            if not len(open_):
+                break
+            deeper = self._deeper(open_, lowest, depth, step, room)
+            lowest = deeper[:, -1]
+            entries = np.concatenate((entries, deeper.ravel()))
+            owners = np.concatenate((owners, np.repeat(open_, step)))
+            depth, step = depth + step, depth + step
+        kept = np.flatnonzero(entries >= max(threshold, 0))
+        order = kept[np.argsort(-entries[kept], kind="stable")]
+        return owners[order[:count]]
+
+    def _deeper(self, open_: Slots, lowest: IntArray, depth: int, step: int, room: IntArray) -> IntArray:
+        """Running minima of the next `step` keys of open candidates, which hold `depth` entries each so far."""
+        taken = np.arange(depth, depth + step)
+        limits = room[open_][:, None]
+        slots = np.repeat(self.candidates[open_], step)
+        keys = self.keys.keys_after(self.row, slots, np.minimum(taken, limits - 1).ravel())
+        block = np.where(taken < limits, keys.reshape(len(open_), step), REFUSED)
+        np.minimum(block, lowest[:, None], out=block)
+        minima: IntArray = np.minimum.accumulate(block, axis=1)
+        return minima
+
+
+def _nth_largest(entries: IntArray, count: int) -> int:
+    """The count-th largest entry; REFUSED if there are fewer."""
+    if len(entries) < count:
+        return REFUSED
+    return int(np.partition(entries, -count)[-count])
