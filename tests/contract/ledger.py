@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from muster.engine.ports import Change, ClusterWrites, EventType, LogEntry
+from muster.engine.ports import Change, ClusterWrites, EventType, LogEntry, Store
 from muster.model.meta import ORDINAL_BITS
 from muster.model.objects import ClusterObject
 from muster.model.pod import Container, Pod, PodSpec, PodStatus, Resources
-from muster.store.store import SqlStore
 
 Written = TypeVar("Written", bound=ClusterObject)
 SPEC = PodSpec(containers=(Container(name="main", resources=Resources(requests={"cpu": "1"})),))
@@ -37,7 +36,7 @@ def gang(name: str, size: int, *, spec: PodSpec = SPEC, labels: dict[str, str] |
 class Ledger:
     """Owns one cluster of a store and commits to it, one revision at a time or several together."""
 
-    def __init__(self, store: SqlStore, cluster: str = "main") -> None:
+    def __init__(self, store: Store, cluster: str = "main") -> None:
         self.cluster = cluster
         self._store = store
         self.token = store.acquire(cluster)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import create_engine
 
-from muster.engine.ports import FencedError, RequestRecord
+from muster.engine.ports import FencedError, RequestRecord, StoreUnavailableError
 from muster.model.pod import Pod
 from muster.store.store import SqlStore, open_store
 from muster.store.tables import TABLES_OF_A_CLUSTER, clusters
@@ -65,6 +65,29 @@ def test_a_commit_works_after_one_that_failed(store: SqlStore, ledger: Ledger) -
     added = ledger.committed_add(gang("b", 2))
 
     assert list(ledger.objects().values()) == [*made, *added]
+
+
+def test_a_full_disk_refuses_a_commit_and_the_next_one_works(sqlite_database: str) -> None:
+    store = open_store(sqlite_database)
+    ledger = Ledger(store)
+    made = ledger.committed_add(gang("a", 2))
+    writes = ledger.writes()
+    ledger.add(writes, gang("b", 5000))
+    _limit_pages(store, 100)
+    with pytest.raises(StoreUnavailableError, match="full"):
+        ledger.commit(writes)
+    assert list(ledger.objects().values()) == made
+    _limit_pages(store, 1_000_000)
+
+    ledger.commit(writes)
+
+    assert len(ledger.objects()) == 5002
+    store.close()
+
+
+def _limit_pages(store: SqlStore, pages: int) -> None:
+    with store._database.write() as connection:
+        connection.exec_driver_sql(f"PRAGMA max_page_count={pages}").scalar_one()
 
 
 def test_one_failing_cluster_fails_the_commit_of_all(store: SqlStore) -> None:
