@@ -82,9 +82,9 @@ class GroupResult:
 
 @dataclass(frozen=True, slots=True)
 class Assignments:
-    """Pod to node in columns, in the order of leaf group, then pod.
+    """Pod to node in columns, in the order in which the pods were placed.
 
-    pods: ordinals; nodes: each node's name once; node_index: for each pod its place in `nodes`.
+    pods: ordinals; nodes: each node's name once, sorted; node_index: for each pod its place in `nodes`.
     """
 
     pods: tuple[int, ...] = ()

@@ -50,12 +50,17 @@ class PodPlacer:
 
     def is_local(self, signature: Signature) -> bool:
         """Whether all that bears on such a pod reads one node at a time, given the pods that run now."""
-        filters = any(
+        return self.filters_locally(signature) and not any(
+            item.plugin.concerns(signature, self._snapshot) for item in self._profile.pod_scores
+        )
+
+    def filters_locally(self, signature: Signature) -> bool:
+        """Whether every filter that concerns such a pod reads one node at a time."""
+        return not any(
             item.concerns(signature, self._snapshot)
             for item in self._profile.pod_filters
             if not item.reads_one_node
         )
-        return not filters and not self._scores_pods(signature)
 
     def admits(self, signature: Signature) -> BoolArray:
         """Per slot, whether all filters admit such a pod now."""
@@ -64,9 +69,6 @@ class PodPlacer:
             if not item.reads_one_node and item.concerns(signature, self._snapshot):
                 admits &= item.mask(signature, self._snapshot)
         return admits
-
-    def _scores_pods(self, signature: Signature) -> bool:
-        return any(item.plugin.concerns(signature, self._snapshot) for item in self._profile.pod_scores)
 
     def _best(self, signature: Signature, within: Slots | None) -> int | None:
         """The slot for one pod whose filters or scores read other nodes too."""

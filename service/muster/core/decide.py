@@ -1,0 +1,78 @@
+"""The door of the core: one unit and one snapshot in, one decision out (KEP-4671, the workload scheduling cycle)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from muster.core.decision import Assignments, Decision, DecisionCode, GroupResult, Search, Status
+from muster.core.domains import CLUSTER
+from muster.core.framework import Profile
+from muster.core.messages import decision_message
+from muster.core.observer import Observer
+from muster.core.pod_placement import placer_of
+from muster.core.recursion import Recursion
+from muster.core.snapshot import Snapshot
+from muster.core.tree import Unit, leaves
+from muster.core.trial import Ledger, result_of
+
+
+def decide(snapshot: Snapshot, unit: Unit, profile: Profile, observer: Observer) -> Decision:
+    """Where the unit's pods run, or why they do not. Leaves the snapshot as it found it.
+
+    Use `assume_decision` to decide further units on what this one will take.
+    """
+    placer = placer_of(snapshot, profile)
+    ledger = Ledger(snapshot, placer)
+    recursion = Recursion(snapshot, unit, profile, placer, ledger, observer)
+    before = ledger.mark()
+    observer.enter("cycle", str(unit.key))
+    try:
+        trial = recursion.minimum(unit.root, CLUSTER)
+        if trial.status is Status.SUCCESS:
+            recursion.fill(trial, CLUSTER)
+        assignments = ledger.assignments()
+    finally:
+        ledger.rollback(before)
+    result = result_of(trial)
+    code = _code(result, assignments, unit)
+    observer.leave({"status": code.value, "pods": len(assignments.pods)})
+    message = decision_message(result, code, len(assignments.pods))
+    return Decision(unit.key, code, result, assignments, Search(), message)
+
+
+def assume_decision(snapshot: Snapshot, unit: Unit, decision: Decision) -> None:
+    """Assume what a decision assigned, so that the next unit is decided on it; roll back to a mark to undo."""
+    assigned = decision.assignments
+    if not assigned.pods:
+        return
+    signature_of = {
+        pod: signature
+        for leaf in leaves(unit.root)
+        for pod, signature in zip(leaf.pods.ids, leaf.pods.signatures, strict=True)
+    }
+    slots = snapshot.nodes.slots_of(assigned.nodes)
+    signatures = np.array([signature_of[pod] for pod in assigned.pods], dtype=np.int64)
+    places = np.array(assigned.node_index, dtype=np.intp)
+    for signature in np.unique(signatures).tolist():
+        numbers = np.bincount(places[signatures == signature], minlength=len(slots))
+        used = numbers > 0
+        snapshot.assume_many(signature, slots[used], numbers[used])
+
+
+def _code(result: GroupResult, assignments: Assignments, unit: Unit) -> DecisionCode:
+    """Scheduled if pods are bound or none is left to bind; else what the root, or its best failed pod, is."""
+    if result.status is Status.SUCCESS:
+        if assignments.pods or not unit.pod_count:
+            return DecisionCode.SCHEDULED
+        if not _lost_for_good(result):
+            return DecisionCode.UNSCHEDULABLE
+    elif result.status is Status.UNSCHEDULABLE:
+        return DecisionCode.UNSCHEDULABLE
+    return DecisionCode.UNSCHEDULABLE_AND_UNRESOLVABLE
+
+
+def _lost_for_good(result: GroupResult) -> bool:
+    """Whether pods or groups were tried and none of them could be helped by removing pods."""
+    if result.unschedulable or any(child.unschedulable for child in result.children):
+        return False
+    return bool(result.unresolvable) or any(_lost_for_good(child) for child in result.children)

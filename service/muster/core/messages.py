@@ -1,0 +1,87 @@
+"""Results in words, in the style of Kubernetes: counts and reasons first, then what was missing.
+
+Text is made of a result's reasons and counters alone, so the same decision always reads the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from muster.core.decision import DecisionCode, GroupResult, Reason, Status
+from muster.model.meta import POD
+
+_MOST_CHILDREN = 3
+
+
+def pod_message(reasons: Sequence[Reason]) -> str:
+    """Why no node takes a pod: "0/5 nodes are available: 3 Insufficient cpu, 2 node(s) were unschedulable."."""
+    if not reasons:
+        return ""
+    total = reasons[0].details.get("nodes", "0")
+    counted = sorted(
+        (item for item in reasons if item.node_count), key=lambda item: (-item.node_count, item.code)
+    )
+    texts = [f"{item.node_count} {item.message}" for item in counted]
+    texts += [item.message for item in reasons if not item.node_count]
+    return f"0/{total} nodes are available: {', '.join(texts)}."
+
+
+def group_message(result: GroupResult) -> str:
+    """Why a group does not hold its minimum, "" if it does: its own counters, and what failed below it."""
+    if result.status is Status.SUCCESS:
+        return ""
+    if result.key.kind == POD:
+        return " ".join(_failures(result))
+    child = "pod" if _is_leaf(result) else "group"
+    noun = child if result.required == 1 else f"{child}s"
+    counters = f"S={result.satisfied} R={result.remaining} U={result.unschedulable} UU={result.unresolvable}"
+    text = f"{result.satisfied} of {result.required} required {noun} fit ({counters})"
+    return "; ".join(
+        (text, *_domains(result), *(item.message for item in result.reasons), *_failures(result))
+    )
+
+
+def decision_message(result: GroupResult, code: DecisionCode, placed: int) -> str:
+    """The root's message: what was placed, or why nothing was."""
+    failed = group_message(result)
+    if failed:
+        return failed
+    left = " ".join(dict.fromkeys(_left_over(result)))
+    if code is DecisionCode.SCHEDULED:
+        done = f"placed {placed} {'pod' if placed == 1 else 'pods'}"
+        return f"{done}; left over: {left}" if left else done
+    return (
+        f"the minimum holds, no further pod fits: {left}" if left else "the minimum holds, no pod was tried"
+    )
+
+
+def _is_leaf(result: GroupResult) -> bool:
+    return not result.children and result.key.kind != "CompositePodGroup"
+
+
+def _domains(result: GroupResult) -> Iterator[str]:
+    if result.tried or result.pruned:
+        yield f"no domain holds the minimum ({result.tried} tried, {result.pruned} ruled out by capacity)"
+
+
+def _failures(result: GroupResult) -> Iterator[str]:
+    yield from dict.fromkeys(pod_message(reasons) for reasons in result.pod_reasons.values())
+    failed = [
+        child
+        for child in result.children
+        if child.status in (Status.UNSCHEDULABLE, Status.UNSCHEDULABLE_AND_UNRESOLVABLE)
+    ]
+    for child in failed[:_MOST_CHILDREN]:
+        yield f"{child.key}: {group_message(child)}"
+    if len(failed) > _MOST_CHILDREN:
+        yield f"and {len(failed) - _MOST_CHILDREN} more groups"
+
+
+def _left_over(result: GroupResult) -> Iterator[str]:
+    for reasons in result.pod_reasons.values():
+        yield pod_message(reasons)
+    for child in result.children:
+        if child.status is Status.SUCCESS:
+            yield from _left_over(child)
+        elif child.status is not Status.WAIT:
+            yield f"{child.key}: {group_message(child)}"

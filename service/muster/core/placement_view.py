@@ -1,0 +1,37 @@
+"""What a placement scorer is shown of a group placed in a candidate domain."""
+
+from __future__ import annotations
+
+from muster.core.arrays import IntArray
+from muster.core.domains import Domain
+from muster.core.framework import PlacementView
+from muster.core.snapshot import Snapshot
+from muster.core.tree import GroupTree, leaves
+from muster.core.trial import Trial
+from muster.model.resources import PODS
+
+_SAFE_BITS = 40
+"""Amounts are added up in halves of this width, so that no sum overflows."""
+
+
+def placement_view(snapshot: Snapshot, trial: Trial, domain: Domain) -> PlacementView:
+    """Pods placed, and the domain's sums of the resources that the group's pods ask for (pod slots if none)."""
+    nodes = snapshot.nodes
+    rows = [nodes.row(resource) for resource in _requested(snapshot, trial.group)]
+    slots = nodes.order if domain.slots is None else domain.slots
+    allocatable = tuple(_total(nodes.allocatable[row][slots]) for row in rows)
+    free = tuple(_total(nodes.free[row][slots]) for row in rows)
+    used = tuple(all_of - left for all_of, left in zip(allocatable, free, strict=True))
+    return PlacementView(trial.placed, used, allocatable)
+
+
+def _requested(snapshot: Snapshot, group: GroupTree) -> list[str]:
+    signatures = {index for leaf in leaves(group) for index in leaf.pods.signatures}
+    resources = {resource for index in signatures for resource in snapshot.signatures[index].requests}
+    return sorted(resources - {PODS}) or [PODS]
+
+
+def _total(amounts: IntArray) -> int:
+    """The exact sum of amounts of up to 63 bits."""
+    low = amounts & ((1 << _SAFE_BITS) - 1)
+    return int(low.sum()) + (int((amounts >> _SAFE_BITS).sum()) << _SAFE_BITS)

@@ -1,0 +1,183 @@
+"""The recursion (KEP-6012): one algorithm for a pod, a PodGroup and every level of CompositePodGroups.
+
+A group is checked before it is simulated and after each child. It stops at once when its minimum is out of reach,
+and reverts all that it assumed. First the whole tree gets its minimum, then it is filled without moving anything.
+A constrained group tries each domain inside its parent's and keeps the best. Greedy: no child is tried again.
+
+What fits where is for `pod_placement`, statuses are for `feasibility`, the order of pods for `ordering`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from muster.core.capacity import CapacityBound
+from muster.core.decision import Status
+from muster.core.domains import Domain
+from muster.core.framework import Profile
+from muster.core.observer import NullObserver, Observer
+from muster.core.ordering import Batch, batches_of
+from muster.core.pins import allowed_domains
+from muster.core.placement_view import placement_view
+from muster.core.pod_placement import PodPlacer
+from muster.core.reasons import refusal_of
+from muster.core.snapshot import Snapshot
+from muster.core.tree import GroupTree, Unit
+from muster.core.trial import Ledger, Trial, already_holds, begin
+
+_Score = tuple[Fraction | int, ...]
+_UNSUCCESSFUL = (Status.UNSCHEDULABLE, Status.UNSCHEDULABLE_AND_UNRESOLVABLE)
+
+
+@dataclass(slots=True)
+class Recursion:
+    """Decides one unit on a snapshot; what it assumes stays assumed, in the ledger, until rolled back."""
+
+    snapshot: Snapshot
+    unit: Unit
+    profile: Profile
+    placer: PodPlacer
+    ledger: Ledger
+    observer: Observer
+
+    def minimum(self, group: GroupTree, outer: Domain) -> Trial:
+        """Assume the group's minimum inside the outer domain; if it cannot be met, nothing stays assumed."""
+        self.observer.enter("group", str(group.key))
+        trial = begin(group)
+        if trial.status not in _UNSUCCESSFUL:
+            if group.topology_key is not None:
+                trial = self._choose_domain(trial, group.topology_key, outer)
+            else:
+                self._minimum_inside(trial, outer)
+        self.observer.leave(_attributes(trial))
+        return trial
+
+    def fill(self, trial: Trial, outer: Domain) -> None:
+        """Add what else fits to a group whose minimum is assumed, inside the domains that were chosen."""
+        domain = trial.domain or outer
+        if trial.group.is_leaf:
+            if trial.waiting:
+                self._place_pods(trial, domain, fill=True)
+            return
+        for place, child in enumerate(trial.group.children):
+            if trial.children[place] is None and child.admissible:
+                trial.children[place] = self.minimum(child, domain)
+                if not already_holds(child):
+                    _count(trial, trial.children[place])
+        for known in trial.children:
+            if known is not None and known.status is Status.SUCCESS:
+                self.fill(known, domain)
+
+    def _minimum_inside(self, trial: Trial, domain: Domain) -> None:
+        mark = self.ledger.mark()
+        if trial.group.is_leaf:
+            trial.waiting = batches_of(self.snapshot, self.unit, trial.group.pods)
+            self._place_pods(trial, domain, fill=False)
+        for place, child in enumerate(trial.group.children):
+            if trial.status is not Status.WAIT:
+                break
+            if child.admissible and not already_holds(child):
+                trial.children[place] = self.minimum(child, domain)
+                _count(trial, trial.children[place])
+        if trial.status is not Status.SUCCESS:
+            self.ledger.rollback(mark)
+
+    def _place_pods(self, leaf: Trial, domain: Domain, *, fill: bool) -> None:
+        """Place a leaf's waiting pods: up to its minimum, or all."""
+        while leaf.waiting and (fill or leaf.status is Status.WAIT):
+            batch = leaf.waiting.pop(0)
+            missing = len(batch.pods) if fill else leaf.tally.required - leaf.tally.satisfied
+            wanted = min(len(batch.pods), missing)
+            placed = self.ledger.place(batch, wanted, domain)
+            leaf.tally.place(placed)
+            rest = batch.pods[placed:]
+            if placed < wanted:
+                self._refuse(leaf, batch, len(rest), domain, fill=fill)
+            elif rest:
+                leaf.waiting.insert(0, Batch(batch.signature, rest, batch.excluded))
+
+    def _refuse(self, leaf: Trial, batch: Batch, number: int, domain: Domain, *, fill: bool) -> None:
+        """Equal pods fail alike; before the minimum is met, tried one by one they end the group on the way."""
+        signature = self.snapshot.signatures[batch.signature]
+        refusal = refusal_of(self.snapshot, self.profile, signature, domain, batch.excluded)
+        leaf.pod_reasons.setdefault(batch.signature, refusal.reasons)
+        leaf.tally.fail(number if fill else min(number, leaf.tally.spare + 1), refusal.status)
+
+    def _choose_domain(self, trial: Trial, key: str, outer: Domain) -> Trial:
+        """Try every candidate with minimum and fill, revert, and assume the minimum in the best."""
+        candidates, trial.reasons = allowed_domains(self.snapshot.nodes, trial.group, key, outer)
+        bound = CapacityBound(self.snapshot, self.placer)
+        best: tuple[_Score, Domain] | None = None
+        closest = trial
+        statuses = {Status.UNSCHEDULABLE_AND_UNRESOLVABLE}
+        tried = pruned = 0
+        for domain in candidates:
+            failure = bound.failure(trial.group, domain)
+            if failure is not None:
+                statuses.add(failure)
+                pruned += 1
+                self._report(domain, failure, pruned=True)
+                continue
+            tried += 1
+            attempt, score = self._try_domain(trial.group, domain)
+            statuses.add(attempt.status)
+            if attempt.status is Status.SUCCESS and (best is None or score > best[0]):
+                best = score, domain
+            if best is None and attempt.tally.satisfied >= closest.tally.satisfied:
+                closest = attempt
+            self._report(domain, attempt.status, pruned=False)
+        if best is not None:
+            closest = begin(trial.group)
+            closest.domain = best[1]
+            self._minimum_inside(closest, best[1])
+        else:
+            closest.verdict = min(statuses)
+            closest.reasons = trial.reasons
+        closest.tried, closest.pruned = tried, pruned
+        return closest
+
+    def _try_domain(self, group: GroupTree, domain: Domain) -> tuple[Trial, _Score]:
+        """Simulate the group in a candidate, unheard, and revert it; the score counts only after Success."""
+        mark = self.ledger.mark()
+        heard, self.observer = self.observer, NullObserver()
+        attempt = begin(group)
+        self._minimum_inside(attempt, domain)
+        score: _Score = ()
+        if attempt.status is Status.SUCCESS:
+            self.fill(attempt, domain)
+            score = self.profile.placement_scorer.score(placement_view(self.snapshot, attempt, domain))
+        self.observer = heard
+        self.ledger.rollback(mark)
+        return attempt, score
+
+    def _report(self, domain: Domain, status: Status, *, pruned: bool) -> None:
+        if self.observer.is_recording:
+            self.observer.candidate({"domain": domain.value, "status": status.name, "pruned": int(pruned)})
+
+
+def _count(trial: Trial, child: Trial | None) -> None:
+    """Enter a child's status into its parent's counters."""
+    if child is not None and child.status is Status.SUCCESS:
+        trial.tally.place()
+    elif child is not None:
+        trial.tally.fail(1, child.status)
+
+
+def _attributes(trial: Trial) -> dict[str, str | int]:
+    group, tally = trial.group, trial.tally
+    return {
+        "kind": group.key.kind,
+        "key": str(group.key),
+        "policy": "gang" if group.is_gang else "basic",
+        "m": tally.required,
+        "s": tally.satisfied,
+        "r": tally.remaining,
+        "u": tally.unschedulable,
+        "uu": tally.unresolvable,
+        "status": trial.status.name,
+        "domain": trial.domain.value if trial.domain is not None else "",
+        "tried": trial.tried,
+        "pruned": trial.pruned,
+        "pods": trial.placed,
+    }

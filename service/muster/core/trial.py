@@ -1,0 +1,137 @@
+"""The working state of a decision: one trial per group, and the ledger of what is assumed.
+
+The recursion moves these; results are made of them once it has ended. Ledger and snapshot are rolled back together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from muster.core.arrays import Slots
+from muster.core.decision import Assignments, GroupResult, Reason, Status
+from muster.core.domains import Domain
+from muster.core.feasibility import Tally
+from muster.core.ordering import Batch
+from muster.core.pod_placement import PodPlacer
+from muster.core.snapshot import Mark, Snapshot
+from muster.core.tree import GroupTree
+
+
+@dataclass(slots=True)
+class Trial:
+    """What is known of one group in this cycle.
+
+    verdict: a status that the counters do not show (no candidate domain held the group). domain: chosen by a
+    constrained group. waiting: a leaf's pods not tried yet. children: trials of an inner group's children, None
+    where not tried.
+    """
+
+    group: GroupTree
+    tally: Tally
+    verdict: Status | None = None
+    domain: Domain | None = None
+    tried: int = 0
+    pruned: int = 0
+    reasons: list[Reason] = field(default_factory=list)
+    pod_reasons: dict[int, tuple[Reason, ...]] = field(default_factory=dict)
+    waiting: list[Batch] = field(default_factory=list)
+    children: list[Trial | None] = field(default_factory=list)
+
+    @property
+    def status(self) -> Status:
+        return self.tally.status if self.verdict is None else self.verdict
+
+    @property
+    def placed(self) -> int:
+        """Pods of the subtree that hold, bound ones included."""
+        if self.group.is_leaf:
+            return self.tally.satisfied
+        return sum(
+            _bound(child) if trial is None else trial.placed
+            for child, trial in zip(self.group.children, self.children, strict=True)
+        )
+
+
+def begin(group: GroupTree) -> Trial:
+    """A group before anything of it is tried: what holds already is satisfied, what may be tried remains."""
+    if group.is_leaf:
+        return Trial(group, Tally(group.minimum, group.satisfied, len(group.pods.ids)))
+    holding = sum(already_holds(child) for child in group.children)
+    able = sum(child.admissible and not already_holds(child) for child in group.children)
+    return Trial(group, Tally(group.minimum, holding, able), children=[None] * len(group.children))
+
+
+def already_holds(group: GroupTree) -> bool:
+    """Whether bound members alone meet the minimum."""
+    if group.is_leaf:
+        return group.satisfied >= group.minimum
+    return sum(already_holds(child) for child in group.children) >= group.minimum
+
+
+def _bound(group: GroupTree) -> int:
+    return group.satisfied + sum(_bound(child) for child in group.children)
+
+
+def result_of(trial: Trial) -> GroupResult:
+    """The trial as a value, with results for children that were not tried."""
+    tally, domain = trial.tally, trial.domain
+    return GroupResult(
+        key=trial.group.key,
+        status=trial.status,
+        required=tally.required,
+        satisfied=tally.satisfied,
+        remaining=tally.remaining,
+        unschedulable=tally.unschedulable,
+        unresolvable=tally.unresolvable,
+        domain_key=domain.key if domain is not None else "",
+        domain_value=domain.value if domain is not None else "",
+        tried=trial.tried,
+        pruned=trial.pruned,
+        reasons=tuple(trial.reasons),
+        pod_reasons=dict(trial.pod_reasons),
+        children=tuple(
+            result_of(known if known is not None else begin(child))
+            for child, known in zip(trial.group.children, trial.children, strict=True)
+        ),
+    )
+
+
+class Ledger:
+    """Places batches of pods on the snapshot and remembers which pod went where, in the order of placing."""
+
+    def __init__(self, snapshot: Snapshot, placer: PodPlacer) -> None:
+        self._snapshot = snapshot
+        self._placer = placer
+        self._entries: list[tuple[tuple[int, ...], Slots]] = []
+
+    def mark(self) -> tuple[Mark, int]:
+        return self._snapshot.mark(), len(self._entries)
+
+    def rollback(self, mark: tuple[Mark, int]) -> None:
+        """Take back all that was placed since the mark."""
+        self._snapshot.rollback(mark[0])
+        del self._entries[mark[1] :]
+
+    def place(self, batch: Batch, count: int, domain: Domain) -> int:
+        """Assume up to `count` of the batch's first pods; how many found a node."""
+        within = domain.slots
+        if batch.excluded:
+            excluded = self._snapshot.nodes.slots_of(sorted(batch.excluded))
+            within = np.setdiff1d(self._snapshot.nodes.order if within is None else within, excluded)
+        slots = self._placer.place(batch.signature, count, within)
+        if len(slots):
+            self._entries.append((batch.pods[: len(slots)], slots))
+        return len(slots)
+
+    def assignments(self) -> Assignments:
+        """All that is assumed now; nodes by name, so that no slot shows."""
+        if not self._entries:
+            return Assignments()
+        nodes = self._snapshot.nodes
+        pods = tuple(pod for ids, _ in self._entries for pod in ids)
+        ranks = nodes.ranks[np.concatenate([slots for _, slots in self._entries])]
+        used, index = np.unique(ranks, return_inverse=True)
+        names = tuple(nodes.names[slot] for slot in nodes.order[used].tolist())
+        return Assignments(pods, names, tuple(index.tolist()))
