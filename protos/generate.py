@@ -29,10 +29,15 @@ GO_PLUGINS = (
 )
 GO_MODULE = "muster.dev/client"
 
-STUBS = {"python": ROOT / "clients", "go": ROOT / "clients" / "go"}
+STUBS = {
+    "python": ROOT / "clients",
+    "go": ROOT / "clients" / "go",
+    "typescript": ROOT / "clients" / "typescript",
+}
 SUFFIXES = {
     "python": ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py", "_pb2_grpc.pyi"),
     "go": (".pb.go",),
+    "typescript": ("_pb.ts",),
 }
 
 
@@ -102,7 +107,18 @@ def generate_go(target: Path) -> None:
     )
 
 
-GENERATORS = {"python": generate_python, "go": generate_go}
+def generate_typescript(target: Path) -> None:
+    """TypeScript messages and service descriptors; installs the plugin with npm as the client's lock file says."""
+    run(["npm", "ci", "--no-audit", "--no-fund", "--silent", "--prefix", str(STUBS["typescript"])])
+    protoc(
+        proto_files(),
+        f"--es_out={target}",
+        "--es_opt=target=ts,import_extension=js",
+        plugins=[STUBS["typescript"] / "node_modules" / ".bin"],
+    )
+
+
+GENERATORS = {"python": generate_python, "go": generate_go, "typescript": generate_typescript}
 
 
 def protoc(files: Iterable[str], *options: str, plugins: list[Path]) -> None:
