@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,11 @@ CodeArray = NDArray[np.int32]
 BoolArray = NDArray[np.bool_]
 Slots = NDArray[np.intp]
 """Places of nodes in arrays over all nodes."""
+
+
+Amount = TypeVar("Amount", int, IntArray)
+"""One node's amount, or those of many nodes: formulas of operators alone hold for both."""
+Amount_co = TypeVar("Amount_co", int, IntArray, covariant=True)
 
 
 def widened(array: NDArray[Any], size: int, fill: int) -> NDArray[Any]:

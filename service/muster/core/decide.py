@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import groupby
+
 import numpy as np
 
 from muster.core.decision import Assignments, Decision, DecisionCode, GroupResult, Search, Status
@@ -17,22 +20,31 @@ from muster.core.trial import Ledger, result_of
 
 
 def decide(snapshot: Snapshot, unit: Unit, profile: Profile, observer: Observer) -> Decision:
-    """Where the unit's pods run, or why they do not. Leaves the snapshot as it found it.
+    """Where the unit's pods run, or why they do not. Leaves the snapshot as it found it."""
+    before = snapshot.mark()
+    decision = decide_and_assume(snapshot, unit, profile, observer)
+    snapshot.rollback(before)
+    return decision
 
-    Use `assume_decision` to decide further units on what this one will take.
+
+def decide_and_assume(snapshot: Snapshot, unit: Unit, profile: Profile, observer: Observer) -> Decision:
+    """As `decide`, but what the decision assigns stays assumed, so that the next unit is decided on it.
+
+    Leaves the snapshot as it found it if it raises.
     """
     placer = placer_of(snapshot, profile)
     ledger = Ledger(snapshot, placer)
-    recursion = Recursion(snapshot, unit, profile, placer, ledger, observer)
     before = ledger.mark()
     observer.enter("cycle", str(unit.key))
     try:
+        recursion = Recursion(snapshot, unit, profile, placer, ledger, observer)
         trial = recursion.minimum(unit.root, CLUSTER)
         if trial.status is Status.SUCCESS:
             recursion.fill(trial, CLUSTER)
-        assignments = ledger.assignments()
-    finally:
+    except BaseException:
         ledger.rollback(before)
+        raise
+    assignments = ledger.assignments()
     result = result_of(trial)
     code = _code(result, assignments, unit)
     observer.leave({"status": code.value, "pods": len(assignments.pods)})
@@ -41,22 +53,18 @@ def decide(snapshot: Snapshot, unit: Unit, profile: Profile, observer: Observer)
 
 
 def assume_decision(snapshot: Snapshot, unit: Unit, decision: Decision) -> None:
-    """Assume what a decision assigned, so that the next unit is decided on it; roll back to a mark to undo."""
+    """Assume what an earlier decision assigned; roll back to a mark to undo."""
     assigned = decision.assignments
     if not assigned.pods:
         return
-    signature_of = {
-        pod: signature
-        for leaf in leaves(unit.root)
-        for pod, signature in zip(leaf.pods.ids, leaf.pods.signatures, strict=True)
-    }
+    signature_of: dict[int, int] = {}
+    for leaf in leaves(unit.root):
+        signature_of.update(zip(leaf.pods.ids, leaf.pods.signatures, strict=True))
     slots = snapshot.nodes.slots_of(assigned.nodes)
-    signatures = np.array([signature_of[pod] for pod in assigned.pods], dtype=np.int64)
-    places = np.array(assigned.node_index, dtype=np.intp)
-    for signature in np.unique(signatures).tolist():
-        numbers = np.bincount(places[signatures == signature], minlength=len(slots))
-        used = numbers > 0
-        snapshot.assume_many(signature, slots[used], numbers[used])
+    placed = Counter(zip(map(signature_of.__getitem__, assigned.pods), assigned.node_index, strict=True))
+    for signature, entries in groupby(sorted(placed.items()), key=lambda item: item[0][0]):
+        places, numbers = zip(*((place, number) for (_, place), number in entries), strict=True)
+        snapshot.assume_many(signature, slots[list(places)], np.array(numbers, dtype=np.int64))
 
 
 def _code(result: GroupResult, assignments: Assignments, unit: Unit) -> DecisionCode:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, Protocol, TypeVar
 
-from muster.core.arrays import BoolArray, IntArray, Slots
+from muster.core.arrays import Amount, Amount_co, BoolArray, IntArray, Slots
 from muster.core.node_table import NodeTable
 from muster.core.signature import Signature
 from muster.core.snapshot import Snapshot
@@ -80,20 +80,23 @@ class NodeScore(Protocol):
         ...
 
 
-class Offer(Protocol):
-    """Amounts on some nodes, as they would be with the pod in question placed. Shifted alike if they are huge."""
+class Offer(Protocol[Amount_co]):
+    """Amounts of one node, or of many, as they would be with the pod in question placed. Scaled down if huge."""
 
-    def allocatable(self, resource: str) -> IntArray: ...
+    def allocatable(self, resource: str) -> Amount_co: ...
 
-    def left(self, resource: str) -> IntArray:
+    def left(self, resource: str) -> Amount_co:
         """What would be free; negative where the pod does not fit, which the caller will discard."""
         ...
 
 
 class FitScore(Protocol):
-    """Ranks nodes by what would be left on them, 0 to MAX_SCORE, each by its own amounts alone."""
+    """Ranks nodes by what would be left on them, 0 to MAX_SCORE, each by its own amounts alone.
 
-    def score(self, offer: Offer) -> IntArray: ...
+    One formula serves one node in plain integers and all nodes in arrays, and must give the same for both.
+    """
+
+    def score(self, offer: Offer[Amount]) -> Amount: ...
 
 
 class PodScore(Protocol):
@@ -155,3 +158,7 @@ class Profile:
     fit_scores: tuple[Weighted[FitScore], ...] = ()
     pod_scores: tuple[Weighted[PodScore], ...] = ()
     search: SearchSettings = SearchSettings()
+
+    def __hash__(self) -> int:
+        """By name, since it is looked up for every decision; equality compares all."""
+        return hash(self.name)

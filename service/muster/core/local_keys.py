@@ -19,6 +19,8 @@ from muster.core.snapshot import Snapshot
 
 REFUSED = -1
 _MOST_ROWS = 64
+_FEW_CHANGES = 16
+"""So many nodes are scored quicker one by one in plain integers than in arrays."""
 _Where = Slots | slice
 _ALL = slice(None)
 
@@ -28,7 +30,8 @@ class KeyRow:
     """One shape's keys per slot (REFUSED where the pod cannot run) and what they are made of.
 
     admitted: verdict of the node filters. base: weighted node scores. amounts: requested row and amount.
-    exclusive: two such pods can never share a node. The rest says how current it is.
+    exclusive: two such pods can never share a node. one_by_one: no pod filter has a say. The rest says how
+    current it is.
     """
 
     keys: IntArray
@@ -37,6 +40,7 @@ class KeyRow:
     amounts: tuple[tuple[int, int], ...]
     requests: IntArray
     exclusive: bool
+    one_by_one: bool
     position: int
     version: int
     membership: int
@@ -75,6 +79,23 @@ class NodeOffer:
     def _shifted(self, row: int, amounts: IntArray) -> IntArray:
         shift = self.nodes.score_shifts[row]
         return amounts >> shift if shift else amounts
+
+
+@dataclass(slots=True)
+class OneNodeOffer:
+    """Amounts of one node as plain integers, per resource row, with the pod to come placed."""
+
+    rows: dict[str, int]
+    amounts: list[int]
+    remaining: list[int]
+
+    def allocatable(self, resource: str) -> int:
+        row = self.rows.get(resource)
+        return 0 if row is None else self.amounts[row]
+
+    def left(self, resource: str) -> int:
+        row = self.rows.get(resource)
+        return 0 if row is None else self.remaining[row]
 
 
 class LocalKeys:
@@ -121,6 +142,30 @@ class LocalKeys:
         """Keys of slots that hold `taken` pods of the shape more than now, if one more fits there."""
         return self._scored(row, slots, taken + 1)
 
+    def key_after(self, row: KeyRow, slot: int, taken: int) -> int:
+        """The key of one slot that holds `taken` pods of the shape more than now; REFUSED if no more fits."""
+        nodes = self._snapshot.nodes
+        remaining: list[int] = nodes.free[:, slot].tolist()
+        for resource, amount in row.amounts:
+            remaining[resource] -= amount * (taken + 1)
+            if remaining[resource] < 0:
+                return REFUSED
+        if row.exclusive and taken:
+            return REFUSED
+        amounts: list[int] = nodes.allocatable[:, slot].tolist()
+        if any(row.shifts):
+            amounts = [amount >> shift for amount, shift in zip(amounts, row.shifts, strict=True)]
+            remaining = [amount >> shift for amount, shift in zip(remaining, row.shifts, strict=True)]
+        offer = OneNodeOffer(nodes.rows, amounts, remaining)
+        total = int(row.base[slot])
+        for item in self._profile.fit_scores:
+            total += item.weight * int(item.plugin.score(offer))
+        return (total << self._bits) + int(self._name_keys[slot])
+
+    def confirm(self, row: KeyRow) -> None:
+        """All changes so far are in the row: its user has put in the keys of the slots that it changed itself."""
+        row.position = self._snapshot.changes.position
+
     def _make(self, signature: Signature) -> KeyRow:
         nodes = self._snapshot.nodes
         requests = self._snapshot.requests(signature.index)
@@ -133,6 +178,10 @@ class LocalKeys:
             requests=requests.copy(),
             exclusive=any(
                 item.excludes_itself(signature) for item in self._profile.pod_filters if item.reads_one_node
+            ),
+            one_by_one=not any(
+                item.reads_one_node and item.concerns(signature, self._snapshot)
+                for item in self._profile.pod_filters
             ),
             position=0,
             version=nodes.version,
@@ -153,6 +202,10 @@ class LocalKeys:
     def _renew(self, row: KeyRow, signature: Signature, changed: list[int] | None) -> None:
         """Score the changed slots again, or all (None)."""
         row.position = self._snapshot.changes.position
+        if changed is not None and len(changed) <= _FEW_CHANGES and row.one_by_one:
+            for slot in changed:
+                row.keys[slot] = self.key_after(row, slot, 0) if row.admitted[slot] else REFUSED
+            return
         if changed is None or 4 * len(changed) > len(row.keys):
             where: _Where = _ALL
         elif changed:

@@ -17,8 +17,8 @@ from muster.model.node import Node, Taint
 from muster.model.resources import CPU, MEMORY, PODS, node_allocatable
 
 _FIRST_SIZE = 16
-_SCORE_BITS = 56
-"""A score multiplies an amount by at most 100, which must stay below 2^63."""
+_SCORE_BITS = 49
+"""A score multiplies an amount by at most 10 000, which must stay below 2^63."""
 
 
 class NodeTable:

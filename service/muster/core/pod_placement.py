@@ -18,8 +18,8 @@ from muster.core.local_keys import REFUSED, KeyRow, LocalKeys
 from muster.core.signature import Signature
 from muster.core.snapshot import Snapshot
 
-_FEW = 16
-"""Up to so many largest keys are found by repeated argmax, more by a partition."""
+_FEW = 32
+"""Up to so many pods are placed quicker one by one in plain integers than in arrays."""
 _NOWHERE: Slots = np.zeros(0, dtype=np.intp)
 
 
@@ -85,19 +85,39 @@ class PodPlacer:
 
     def _place_batch(self, signature: Signature, count: int, within: Slots | None) -> Slots:
         row = self.keys.row(signature)
+        if count <= _FEW and row.one_by_one:
+            return self._place_few(signature.index, row, count, within)
         keys = row.keys if within is None else row.keys[within]
         heads = _largest(keys, count)
         if not len(heads):
             return _NOWHERE
         candidates = heads if within is None else within[heads]
-        if count == 1:
-            self._snapshot.assume(signature.index, int(candidates[0]))
-            return candidates
         picks = _Columns(self.keys, row, candidates, keys[heads]).picks(count)
         numbers = np.bincount(picks, minlength=len(candidates))
         used = numbers > 0
         self._snapshot.assume_many(signature.index, candidates[used], numbers[used])
         return candidates[picks]
+
+    def _place_few(self, index: int, row: KeyRow, count: int, within: Slots | None) -> Slots:
+        """One at a time, scoring again only the node just taken."""
+        keys = row.keys if within is None else row.keys[within]
+        taken: dict[int, int] = {}
+        order: list[int] = []
+        while len(order) < count and len(keys):
+            place = int(keys.argmax())
+            if keys[place] < 0:
+                break
+            slot = place if within is None else int(within[place])
+            order.append(slot)
+            number = taken[slot] = taken.get(slot, 0) + 1
+            keys[place] = row.keys[slot] = self.keys.key_after(row, slot, number)
+        if len(taken) == 1:
+            self._snapshot.assume(index, order[0], len(order))
+        elif taken:
+            slots = np.fromiter(taken, dtype=np.intp, count=len(taken))
+            self._snapshot.assume_many(index, slots, np.fromiter(taken.values(), np.int64, len(taken)))
+        self.keys.confirm(row)
+        return np.array(order, dtype=np.intp)
 
 
 def placer_of(snapshot: Snapshot, profile: Profile) -> PodPlacer:
@@ -110,23 +130,10 @@ def placer_of(snapshot: Snapshot, profile: Profile) -> PodPlacer:
 
 def _largest(keys: IntArray, count: int) -> Slots:
     """Places of the up to `count` largest keys that are not REFUSED, in any order."""
-    if count == 1:
-        best = keys.argmax() if len(keys) else 0
-        return np.array([best], dtype=np.intp) if len(keys) and keys[best] >= 0 else _NOWHERE
     if count >= len(keys):
         return np.flatnonzero(keys >= 0)
-    if count > _FEW:
-        places = np.argpartition(keys, -count)[-count:]
-        return places[keys[places] >= 0]
-    rest = keys.copy()
-    found: list[int] = []
-    while len(found) < count:
-        best = int(rest.argmax())
-        if rest[best] < 0:
-            break
-        found.append(best)
-        rest[best] = REFUSED
-    return np.array(found, dtype=np.intp)
+    places = np.argpartition(keys, -count)[-count:]
+    return places[keys[places] >= 0]
 
 
 @dataclass(slots=True)

@@ -50,7 +50,7 @@ class Recursion:
                 trial = self._choose_domain(trial, group.topology_key, outer)
             else:
                 self._minimum_inside(trial, outer)
-        self.observer.leave(_attributes(trial))
+        self.observer.leave(_attributes(trial) if self.observer.is_recording else {})
         return trial
 
     def fill(self, trial: Trial, outer: Domain) -> None:

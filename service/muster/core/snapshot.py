@@ -31,6 +31,8 @@ from muster.core.signature import Signature
 Mark = int
 _LARGEST_TOTAL = 2.0**60
 """While all bound pods together take less of a resource than this, no sum over one node can overflow."""
+_FEW_SLOTS = 128
+"""Up to so many slots one operation over all resources is quicker than one a resource."""
 _LEAST_FREE = -(2**62)
 _Entry = tuple[int, Slots | int, IntArray | int]
 
@@ -223,8 +225,11 @@ class Snapshot:
 
     def _shift_many(self, signature: int, slots: Slots, counts: IntArray) -> None:
         taken = self._requests[signature]
-        for row in np.flatnonzero(taken).tolist():
-            self.nodes.free[row, slots] -= taken[row] * counts
+        if len(slots) <= _FEW_SLOTS:
+            self.nodes.free[:, slots] -= np.multiply.outer(taken, counts)
+        else:
+            for row in np.flatnonzero(taken).tolist():
+                self.nodes.free[row, slots] -= taken[row] * counts
         at = slots.tolist()
         self.pods.shift(signature, at, counts.tolist())
         self._counts.shift(self.signatures[signature], slots, counts, leaving=False)

@@ -129,9 +129,11 @@ class Ledger:
         """All that is assumed now; nodes by name, so that no slot shows."""
         if not self._entries:
             return Assignments()
-        nodes = self._snapshot.nodes
+        name_of = self._snapshot.nodes.names
         pods = tuple(pod for ids, _ in self._entries for pod in ids)
-        ranks = nodes.ranks[np.concatenate([slots for _, slots in self._entries])]
-        used, index = np.unique(ranks, return_inverse=True)
-        names = tuple(nodes.names[slot] for slot in nodes.order[used].tolist())
-        return Assignments(pods, names, tuple(index.tolist()))
+        slots = [slot for _, placed in self._entries for slot in placed.tolist()]
+        used = sorted(set(slots), key=name_of.__getitem__)
+        place_of = {slot: place for place, slot in enumerate(used)}
+        return Assignments(
+            pods, tuple(name_of[slot] for slot in used), tuple([place_of[slot] for slot in slots])
+        )

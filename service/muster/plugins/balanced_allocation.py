@@ -7,10 +7,12 @@ squares stay far below 2^52, so the root rounds the same everywhere.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isqrt
+from typing import Any
 
 import numpy as np
 
-from muster.core.arrays import IntArray
+from muster.core.arrays import Amount
 from muster.core.framework import MAX_SCORE, Offer
 
 _WHOLE = 10_000
@@ -20,25 +22,30 @@ _WHOLE = 10_000
 class BalancedAllocation:
     resources: tuple[str, ...]
 
-    def score(self, offer: Offer) -> IntArray:
-        total: IntArray | int = 0
-        squares: IntArray | int = 0
-        offered: IntArray | int = 0
+    def score(self, offer: Offer[Amount]) -> Amount:
+        nothing: Amount = offer.allocatable(self.resources[0]) * 0
+        number = total = squares = nothing
         for resource in self.resources:
             allocatable = offer.allocatable(resource)
-            has = (allocatable > 0).astype(np.int64)
-            used = _used(offer.left(resource), np.maximum(allocatable, 1)) * has
-            total, squares, offered = total + used, squares + used * used, offered + has
-        number = np.maximum(offered, 1)
-        deviation = np.sqrt(number * squares - np.asarray(total) ** 2).astype(np.int64) // number
-        score: IntArray = MAX_SCORE - deviation * MAX_SCORE // _WHOLE
+            used = _used(offer.left(resource), allocatable)
+            number = number + (allocatable > 0)
+            total = total + used
+            squares = squares + used * used
+        deviation = _root(number * squares - total * total) // (number + (number == 0))
+        score: Amount = MAX_SCORE - deviation * MAX_SCORE // _WHOLE
         return score
 
 
-def _used(left: IntArray, allocatable: IntArray) -> IntArray:
-    """Used ten-thousandths, at most all; coarser amounts where the product would overflow."""
-    shift = max(0, int(allocatable.max(initial=1)).bit_length() - 49)
-    if shift:
-        left, allocatable = left >> shift, np.maximum(allocatable >> shift, 1)
-    used: IntArray = np.clip((allocatable - left) * _WHOLE // allocatable, 0, _WHOLE)
+def _used(left: Amount, allocatable: Amount) -> Amount:
+    """Used ten-thousandths, at most all; none where the node lacks the resource."""
+    taken = allocatable - left * (left > 0)
+    used: Amount = taken * (taken > 0) * _WHOLE // (allocatable + (allocatable == 0))
     return used
+
+
+def _root(square: Amount) -> Amount:
+    """The square root, rounded down; exact for arrays too, since squares are far below 2^52."""
+    value: Any = square
+    value = isqrt(value) if isinstance(value, int) else np.sqrt(value).astype(np.int64)
+    root: Amount = value
+    return root

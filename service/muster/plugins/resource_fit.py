@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from muster.core.arrays import IntArray
+from muster.core.arrays import Amount, IntArray
 from muster.core.framework import MAX_SCORE, Offer
 
 Resources = tuple[tuple[str, int], ...]
@@ -27,7 +27,7 @@ class LeastAllocated:
 
     resources: Resources
 
-    def score(self, offer: Offer) -> IntArray:
+    def score(self, offer: Offer[Amount]) -> Amount:
         return _mean(self.resources, offer, _share_left)
 
 
@@ -37,7 +37,7 @@ class MostAllocated:
 
     resources: Resources
 
-    def score(self, offer: Offer) -> IntArray:
+    def score(self, offer: Offer[Amount]) -> Amount:
         return _mean(self.resources, offer, _share_used)
 
 
@@ -48,24 +48,24 @@ class RequestedToCapacityRatio:
     resources: Resources
     shape: Shape
 
-    def score(self, offer: Offer) -> IntArray:
+    def score(self, offer: Offer[Amount]) -> Amount:
         curve = _curve(self.shape)
 
-        def by_curve(left: IntArray, allocatable: IntArray) -> IntArray:
-            scores: IntArray = curve[_share_used(left, allocatable)]
+        def by_curve(left: Amount, allocatable: Amount) -> Amount:
+            scores: Amount = curve[_share_used(left, allocatable)]
             return scores
 
         return _mean(self.resources, offer, by_curve)
 
 
-def _share_left(left: IntArray, allocatable: IntArray) -> IntArray:
+def _share_left(left: Amount, allocatable: Amount) -> Amount:
     """Percentage that is left, rounded down; 0 where nothing is."""
-    return np.maximum(left, 0) * MAX_SCORE // allocatable
+    return left * (left > 0) * MAX_SCORE // allocatable
 
 
-def _share_used(left: IntArray, allocatable: IntArray) -> IntArray:
+def _share_used(left: Amount, allocatable: Amount) -> Amount:
     """Percentage that is used, rounded down; 100 where too much is."""
-    return np.minimum((allocatable - np.maximum(left, 0)), allocatable) * MAX_SCORE // allocatable
+    return (allocatable - left * (left > 0)) * MAX_SCORE // allocatable
 
 
 @lru_cache(maxsize=64)
@@ -80,18 +80,15 @@ def _curve(shape: Shape) -> IntArray:
     return curve
 
 
-def _mean(resources: Resources, offer: Offer, share: Callable[[IntArray, IntArray], IntArray]) -> IntArray:
+def _mean(resources: Resources, offer: Offer[Amount], share: Callable[[Amount, Amount], Amount]) -> Amount:
     """The weighted mean over the resources, leaving out on each node those that it lacks."""
-    total: IntArray | int = 0
-    weights: IntArray | int = 0
+    total: Amount = offer.allocatable(resources[0][0]) * 0
+    weights: Amount = total
     for resource, weight in resources:
         allocatable = offer.allocatable(resource)
-        if allocatable.all():
-            total = total + weight * share(offer.left(resource), allocatable)
-            weights = weights + weight
-        else:
-            offered = (allocatable > 0).astype(np.int64)
-            total = total + weight * offered * share(offer.left(resource), np.maximum(allocatable, 1))
-            weights = weights + weight * offered
-    mean: IntArray = np.asarray(total) // np.maximum(weights, 1)
+        share_of_it = share(offer.left(resource), allocatable + (allocatable == 0))
+        weight_of_it = weight * (allocatable > 0)
+        total = total + weight_of_it * share_of_it
+        weights = weights + weight_of_it
+    mean: Amount = total // (weights + (weights == 0))
     return mean
