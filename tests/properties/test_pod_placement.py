@@ -1,0 +1,146 @@
+"""Every fast path gives exactly the sequence of one pod at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from muster.core import pod_placement
+from muster.core.deltas import NodePut, PodsBound, SignaturesAdded
+from muster.core.pod_placement import PodPlacer
+from muster.core.signature import SignatureTable
+from muster.core.snapshot import Snapshot
+from muster.model.node import Node
+from muster.model.pod import Pod
+from muster.model.resources import node_allocatable
+from muster.plugins.profile import make_profile
+from tests.dsl.state import state_of
+from tests.properties import reference
+from tests.properties.strategies import CURVES, clusters, pods, scored, shrunk
+
+strategies = st.sampled_from(["least", "most", *CURVES])
+weights = st.tuples(*(st.integers(1, 3) for _ in range(4)))
+
+
+@pytest.fixture(params=["one-by-one", "arrays"], scope="module")
+def fast_path(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Which of the two fast paths places small batches too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pod_placement, "_FEW", 10**6 if request.param == "one-by-one" else 0)
+        yield request.param
+
+
+class Pair:
+    """The same cluster for the core and for the reference."""
+
+    def __init__(self, nodes: tuple[Node, ...]) -> None:
+        self.snapshot = Snapshot()
+        self.table = SignatureTable()
+        self.nodes: dict[str, reference.ReferenceNode] = {}
+        self._bound = 0
+        for node in nodes:
+            self.put(node)
+
+    def put(self, node: Node) -> None:
+        self.snapshot.apply(NodePut(node))
+        old = self.nodes.get(node.name)
+        item = reference.ReferenceNode(node, dict(node_allocatable(node)))
+        if old is not None:
+            for resource in old.free:
+                used = old.allocatable.get(resource, 0) - old.free[resource]
+                item.free[resource] = item.allocatable.get(resource, 0) - used
+            item.ports = old.ports
+        self.nodes[node.name] = item
+
+    def signature(self, pod: Pod) -> int:
+        index = self.table.intern(pod)
+        self.snapshot.apply(SignaturesAdded(self.table.take_new()))
+        return index
+
+    def bind(self, pod: Pod, name: str) -> None:
+        self._bound += 1
+        self.snapshot.apply(PodsBound((self._bound,), (self.signature(pod),), (name,)))
+        reference.take(self.nodes[name], pod)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    nodes=clusters,
+    running=pods(),
+    waves=st.lists(st.tuples(pods(), st.integers(1, 40)), min_size=1, max_size=4),
+    strategy=strategies,
+    weight=weights,
+)
+def test_batches_equal_one_pod_at_a_time(
+    fast_path: str,
+    nodes: tuple[Node, ...],
+    running: Pod,
+    waves: list[tuple[Pod, int]],
+    strategy: str | tuple[tuple[int, int], ...],
+    weight: tuple[int, int, int, int],
+) -> None:
+    pair = Pair(nodes)
+    pair.bind(running, nodes[0].name)
+    pair.put(shrunk(nodes[0]))
+    indexes = [pair.signature(pod) for pod, _ in waves]
+    placer = PodPlacer(pair.snapshot, make_profile(scored(strategy, weight)))
+    by_hand = reference.Settings(*weight, strategy)
+
+    for index, (pod, count) in zip(indexes, waves, strict=True):
+        slots = placer.place(index, count, None)
+        expected = reference.place(list(pair.nodes.values()), pod, count, by_hand)
+        assert [pair.snapshot.nodes.names[slot] for slot in slots] == expected
+
+
+@settings(max_examples=60, deadline=None)
+@given(nodes=clusters, pod=pods(), count=st.integers(1, 30), inside=st.sets(st.integers(0, 6), min_size=1))
+def test_a_domain_is_placed_as_if_there_were_no_other_nodes(
+    fast_path: str, nodes: tuple[Node, ...], pod: Pod, count: int, inside: set[int]
+) -> None:
+    pair = Pair(nodes)
+    index = pair.signature(pod)
+    placer = PodPlacer(pair.snapshot, make_profile(scored("least", (1, 1, 1, 1))))
+    names = [node.name for place, node in enumerate(nodes) if place in inside]
+    members = [item for item in pair.nodes.values() if item.node.name in names]
+    everyone = list(pair.nodes.values())
+
+    slots = placer.place(index, count, pair.snapshot.nodes.slots_of(sorted(names)))
+
+    placed = []
+    for _ in range(count):
+        able = [item for item in members if reference.admits(item, pod)]
+        if not able:
+            break
+        best = min(
+            able,
+            key=lambda item: (-reference.score(item, everyone, pod, reference.Settings()), item.node.name),
+        )
+        reference.take(best, pod)
+        placed.append(best.node.name)
+    assert [pair.snapshot.nodes.names[slot] for slot in slots] == placed
+
+
+@settings(max_examples=60, deadline=None)
+@given(nodes=clusters, waves=st.lists(st.tuples(pods(), st.integers(1, 40)), min_size=1, max_size=6))
+def test_rolling_back_restores_the_snapshot_and_the_next_placement(
+    fast_path: str, nodes: tuple[Node, ...], waves: list[tuple[Pod, int]]
+) -> None:
+    pair = Pair(nodes)
+    indexes = [pair.signature(pod) for pod, _ in waves]
+    placer = PodPlacer(pair.snapshot, make_profile(scored("least", (1, 1, 1, 1))))
+    before = state_of(pair.snapshot)
+    mark = pair.snapshot.mark()
+
+    def run() -> list[list[int]]:
+        placed = [
+            placer.place(index, count, None).tolist()
+            for index, (_, count) in zip(indexes, waves, strict=True)
+        ]
+        pair.snapshot.rollback(mark)
+        return placed
+
+    assert run() == run()
+    assert state_of(pair.snapshot) == before
