@@ -20,9 +20,8 @@ from muster.rpc.answers import apply_response
 from muster.rpc.codec import decode_object, object_path
 from muster.rpc.limits import APPLY_STREAM_IN_WORK, MAX_OBJECTS, SLICE
 from muster.rpc.replay import AnswerEncoder, apply_identity
-from muster.rpc.request_checks import RequestFaults
+from muster.rpc.request_checks import RequestFaults, refuse_too_many
 from muster.v1 import cluster_service_pb2 as pb
-from muster.validation.violations import REQUIRED, TOO_MANY, Violation
 
 Context = aio.ServicerContext[Any, Any]
 Work = Coroutine[Any, Any, pb.ApplyResponse]
@@ -47,6 +46,7 @@ class Applier:
         in_work: asyncio.Queue[Awaitable[pb.ApplyResponse] | None] = asyncio.Queue()
         slots = asyncio.Semaphore(APPLY_STREAM_IN_WORK)
         reading = asyncio.ensure_future(self._read(requests, in_work, slots))
+        reading.add_done_callback(_note_exception)
         try:
             sequence = 0
             while (work := await in_work.get()) is not None:
@@ -77,13 +77,12 @@ class Applier:
 
     async def _prepared(self, method: str, request: pb.ApplyRequest) -> Work:
         """The work that is left once the request has been checked and decoded. Raises what refuses it."""
-        _refuse_too_many(request)
+        refuse_too_many("objects", _object_count(request))
         faults = RequestFaults()
         cluster = faults.cluster(request.cluster)
         has_cluster = not faults.violations
         faults.request_id(request.request_id)
-        if not request.objects:
-            faults.add("objects", REQUIRED, "at least one object is needed")
+        faults.not_empty("objects", len(request.objects))
         identity = None if faults.violations else await apply_identity(method, request, cluster)
         if identity is not None and (kept := await self._engine.find_replay(cluster, identity)) is not None:
             return _kept(kept)
@@ -124,20 +123,17 @@ async def _kept(answer: bytes) -> pb.ApplyResponse:
     return pb.ApplyResponse.FromString(answer)
 
 
-def _note_exception(work: asyncio.Future[pb.ApplyResponse]) -> None:
+def _note_exception(work: asyncio.Future[Any]) -> None:
     """Looks at the exception of work that nobody awaits any more, so that asyncio does not report it."""
     if not work.cancelled():
         work.exception()
 
 
-def _refuse_too_many(request: pb.ApplyRequest) -> None:
-    count = len(request.objects)
-    if count <= MAX_OBJECTS:
-        # A batch without names counts as the one object that it is.
-        count = sum(max(1, len(each.pod_batch.names)) if each.HasField("pod_batch") else 1 for each in request.objects)
-    if count > MAX_OBJECTS:
-        message = f"at most {MAX_OBJECTS} objects in one call, not {count}; each name of a pod batch counts"
-        raise InvalidArgumentError("TOO_MANY_OBJECTS", message, [Violation("objects", TOO_MANY, message)])
+def _object_count(request: pb.ApplyRequest) -> int:
+    """Objects and names of pod batches; looks no further than needed to know that there are too many."""
+    if len(request.objects) > MAX_OBJECTS:
+        return len(request.objects)
+    return sum(max(1, len(each.pod_batch.names)) if each.HasField("pod_batch") else 1 for each in request.objects)
 
 
 async def _decoded(

@@ -75,12 +75,16 @@ class PageTokens:
 
 @dataclass(slots=True)
 class KeptList(Generic[T]):
-    """One list as its first page saw it; `deadline` moves on with each page that is read."""
+    """One list as its first page saw it; `deadline` moves on with each page that is read.
+
+    `summary` is what every page of it carries beside elements and token, if there is such a thing.
+    """
 
     list_id: int
     revision: int
     elements: Sequence[T]
     deadline: float
+    summary: Message | None = None
 
 
 class KeptLists(Generic[T]):
@@ -93,9 +97,9 @@ class KeptLists(Generic[T]):
         self._next_id = 1
         self._lists: OrderedDict[int, KeptList[T]] = OrderedDict()
 
-    def keep(self, revision: int, elements: Sequence[T]) -> KeptList[T]:
+    def keep(self, revision: int, elements: Sequence[T], summary: Message | None = None) -> KeptList[T]:
         self._forget_old()
-        kept = KeptList(self._next_id, revision, elements, self._now() + self._seconds)
+        kept = KeptList(self._next_id, revision, elements, self._now() + self._seconds, summary)
         self._next_id += 1
         self._lists[kept.list_id] = kept
         if len(self._lists) > self._most:
@@ -130,8 +134,8 @@ class KeptLists(Generic[T]):
 class PageBudget:
     """Counts the bytes of a page: an element is taken if it fits, and the first one always."""
 
-    def __init__(self, room: int = PAGE_BYTES) -> None:
-        self._room = room
+    def __init__(self, used: int = 0) -> None:
+        self._room = PAGE_BYTES - used
         self._taken = 0
 
     def takes(self, message: Message) -> bool:

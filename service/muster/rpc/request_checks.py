@@ -16,6 +16,7 @@ from muster.model.meta import CLUSTER_SCOPED_KINDS, GROUP_KINDS, KINDS, POD, Obj
 from muster.model.names import DEFAULT_NAMESPACE, dns_label_fault, dns_subdomain_fault
 from muster.rpc.limits import (
     DEFAULT_PAGE_SIZE,
+    MAX_OBJECTS,
     MAX_PAGE_SIZE,
     MAX_REQUEST_ID_LENGTH,
     MAX_WAIT_SECONDS,
@@ -25,6 +26,15 @@ from muster.validation.violations import INVALID, NOT_SUPPORTED, REQUIRED, TOO_M
 
 DEFAULT_CLUSTER = "default"
 UNIT_KINDS = GROUP_KINDS | {POD}
+
+
+def refuse_too_many(field: str, count: int) -> None:
+    """Raise InvalidArgumentError TOO_MANY_OBJECTS if a call names more than MAX_OBJECTS of anything."""
+    if count > MAX_OBJECTS:
+        message = f"at most {MAX_OBJECTS} in one call, not {count}"
+        raise InvalidArgumentError(
+            "TOO_MANY_OBJECTS", f"{field}: {message}", [Violation(field, TOO_MANY, message)]
+        )
 
 
 class RequestFaults:
@@ -60,12 +70,10 @@ class RequestFaults:
             self.add("requestId", TOO_MANY, f"a request id has at most {MAX_REQUEST_ID_LENGTH} characters")
         return text
 
-    def count(self, field: str, number: int, most: int) -> None:
-        """A repeated field of `number` elements that needs one and takes `most`."""
-        if number == 0:
+    def not_empty(self, field: str, count: int) -> None:
+        """A repeated field that needs an element."""
+        if count == 0:
             self.add(field, REQUIRED, "at least one is needed")
-        elif number > most:
-            self.add(field, TOO_MANY, f"at most {most} in one call, not {number}")
 
     def kind(self, kind: str, field: str, allowed: Collection[str] = KINDS) -> bool:
         if not kind:

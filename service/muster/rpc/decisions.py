@@ -1,0 +1,127 @@
+"""Decisions to callers: fitted into a response, streamed, and listed in pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from google.protobuf.message import Message
+
+from muster.engine.api import DecisionBatch, DecisionFilter, SchedulingEngine
+from muster.engine.ports import DecisionRecord
+from muster.model.meta import ObjectKey
+from muster.rpc.codec import encode_decision
+from muster.rpc.limits import PAGE_BYTES, WATCH_BYTES, WATCH_EVENTS
+from muster.rpc.pagination import PageBudget, PageTokens, Position
+from muster.rpc.request_checks import UNIT_KINDS, RequestFaults
+from muster.rpc.watch import split_by_size
+from muster.v1 import decision_pb2
+from muster.v1 import scheduler_service_pb2 as pb
+from muster.validation.violations import INVALID, TOO_MANY
+
+CODE_PREFIX = "DECISION_CODE_"
+MAX_UNITS = 1_000
+
+
+def fitted(cluster: str, record: DecisionRecord) -> decision_pb2.Decision:
+    """The decision, without what would make it larger than a response may be: the columns of pods go first."""
+    decision = encode_decision(cluster, record)
+    if decision.ByteSize() <= PAGE_BYTES:
+        return decision
+    decision.ClearField("assignments")
+    decision.assignments_omitted = True
+    if decision.ByteSize() > PAGE_BYTES:
+        decision.preemption.ClearField("reprieved")
+        decision.preemption.ClearField("nominations")
+    if decision.ByteSize() > PAGE_BYTES:
+        decision.result.ClearField("children")
+    return decision
+
+
+def code_names(codes: list[int], faults: RequestFaults) -> frozenset[str]:
+    """Names of decision codes without their prefix."""
+    known = decision_pb2.DecisionCode.DESCRIPTOR.values_by_number
+    faults.enum_values(codes, known, "codes")
+    return frozenset(known[code].name.removeprefix(CODE_PREFIX) for code in codes if code in known)
+
+
+class DecisionLister:
+    """Serves ListDecisions. Decisions never change, so that a page needs no more than where the last one ended."""
+
+    def __init__(self, engine: SchedulingEngine, tokens: PageTokens) -> None:
+        self._engine = engine
+        self._tokens = tokens
+
+    async def list(self, request: pb.ListDecisionsRequest) -> pb.ListDecisionsResponse:
+        """One page. Raises InvalidArgumentError, NotFoundError."""
+        faults = RequestFaults()
+        cluster = faults.cluster(request.cluster)
+        selection = _selection(request, faults)
+        size = faults.page_size(request.page_size)
+        faults.refuse()
+        revision, before = 0, None
+        if request.page_token:
+            position = self._tokens.read(request, request.page_token)
+            revision, before = position.list_id, position.offset
+        records = await self._engine.list_decisions(cluster, selection, before, size + 1)
+        revision = revision or (records[0].revision if records else 0)
+        response = pb.ListDecisionsResponse(revision=revision)
+        budget = PageBudget()
+        for record in records[:size]:
+            decision = fitted(cluster, record)
+            if not budget.takes(decision):
+                break
+            response.decisions.append(decision)
+        if len(response.decisions) < len(records):
+            last = response.decisions[-1].revision
+            response.next_page_token = self._tokens.make(request, Position(revision, last))
+        return response
+
+
+class DecisionMessages:
+    """Makes the messages of one WatchDecisions and remembers what has been promised.
+
+    `units` empty is all; several are sorted out here, since the engine filters by one.
+    """
+
+    def __init__(self, cluster: str, start: int | None, units: frozenset[ObjectKey]) -> None:
+        self._cluster = cluster
+        self._revision = start
+        self._units = units
+
+    def of(self, batch: DecisionBatch) -> Iterator[Message]:
+        """The messages of a batch; only the last has its revision."""
+        wanted = [each for each in batch.decisions if not self._units or each.decision.unit in self._units]
+        if batch.decisions and not wanted:
+            self._revision = batch.revision
+            return
+        encoded = (fitted(self._cluster, each) for each in wanted)
+        runs = list(split_by_size(encoded, WATCH_EVENTS, WATCH_BYTES))
+        for run in runs[:-1]:
+            yield pb.WatchDecisionsResponse(decisions=run, revision=self._revision or 0)
+        self._revision = batch.revision
+        yield pb.WatchDecisionsResponse(decisions=runs[-1] if runs else (), revision=batch.revision)
+
+    def bookmark(self) -> Message | None:
+        return None if self._revision is None else pb.WatchDecisionsResponse(revision=self._revision)
+
+
+def watched_units(request: pb.WatchDecisionsRequest, faults: RequestFaults) -> frozenset[ObjectKey]:
+    """The units that a watch names."""
+    if len(request.units) > MAX_UNITS:
+        faults.add("units", TOO_MANY, f"at most {MAX_UNITS} units, not {len(request.units)}")
+        return frozenset()
+    return frozenset(
+        faults.ref(unit, f"units[{index}]", present=True, allowed=UNIT_KINDS)
+        for index, unit in enumerate(request.units)
+    )
+
+
+def _selection(request: pb.ListDecisionsRequest, faults: RequestFaults) -> DecisionFilter:
+    unit = None
+    if request.HasField("unit"):
+        unit = faults.ref(request.unit, "unit", present=True, allowed=UNIT_KINDS)
+    start = faults.moment(request.start_time, "startTime", present=request.HasField("start_time"))
+    end = faults.moment(request.end_time, "endTime", present=request.HasField("end_time"))
+    if start is not None and end is not None and start > end:
+        faults.add("endTime", INVALID, "the end is before the start")
+    return DecisionFilter(unit, code_names(list(request.codes), faults), start, end)

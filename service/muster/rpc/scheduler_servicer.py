@@ -1,0 +1,111 @@
+"""muster.v1.SchedulerService: each method checks its request, calls the engine, encodes the answer."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from grpc import aio
+
+from muster.engine.api import DecisionFilter, PositionedUnit, SchedulingEngine
+from muster.engine.errors import UnimplementedError
+from muster.rpc.admission import Admission
+from muster.rpc.decisions import DecisionLister, DecisionMessages, code_names, fitted, watched_units
+from muster.rpc.lists import checked_uid
+from muster.rpc.pagination import KeptLists, PageTokens
+from muster.rpc.queue_pages import QueueLister, encode_unit
+from muster.rpc.request_checks import UNIT_KINDS, RequestFaults
+from muster.rpc.telemetry_port import RpcTelemetry
+from muster.rpc.watch import WatchStream
+from muster.v1 import scheduler_service_pb2 as pb
+from muster.v1 import scheduler_service_pb2_grpc
+from muster.validation.violations import REQUIRED
+
+Context = aio.ServicerContext[Any, Any]
+
+
+class SchedulerServicer(scheduler_service_pb2_grpc.SchedulerServiceServicer):
+    """Holds nothing but what its answers are made with."""
+
+    def __init__(
+        self,
+        engine: SchedulingEngine,
+        admission: Admission,
+        telemetry: RpcTelemetry,
+        lists: KeptLists[PositionedUnit],
+        tokens: PageTokens,
+    ) -> None:
+        self._engine = engine
+        self._admission = admission
+        self._telemetry = telemetry
+        self._queue = QueueLister(engine, tokens, lists)
+        self._decisions = DecisionLister(engine, tokens)
+
+    async def Schedule(self, request: pb.ScheduleRequest, context: Context) -> pb.ScheduleResponse:
+        faults = RequestFaults()
+        cluster = faults.cluster(request.cluster)
+        unit = faults.ref(request.unit, "unit", present=request.HasField("unit"), allowed=UNIT_KINDS)
+        wait = faults.wait_seconds(request.wait, present=request.HasField("wait"))
+        faults.request_id(request.request_id)
+        faults.refuse()
+        if request.unit.uid:
+            await checked_uid(self._engine, cluster, unit, request.unit.uid)
+        answer = await self._engine.schedule(
+            cluster, unit, validate_only=request.validate_only, wait_seconds=wait
+        )
+        return pb.ScheduleResponse(
+            decision=None if answer.decision is None else fitted(cluster, answer.decision),
+            fresh=answer.fresh,
+            queue=None if answer.queue is None else encode_unit(PositionedUnit(answer.queue, 0)),
+        )
+
+    async def Preempt(self, request: pb.PreemptRequest, context: Context) -> pb.PreemptResponse:
+        _refuse_unimplemented("Preempt", "this server places units into free room and evicts nothing")
+
+    async def Simulate(self, request: pb.SimulateRequest, context: Context) -> pb.SimulateResponse:
+        _refuse_unimplemented(
+            "Simulate", "this server decides on its own state alone; Schedule with validate_only tries one unit"
+        )
+
+    async def Explain(self, request: pb.ExplainRequest, context: Context) -> pb.ExplainResponse:
+        _refuse_unimplemented(
+            "Explain", "this server explains by its decisions; see Schedule, GetDecision and GetQueue"
+        )
+
+    async def WatchDecisions(self, request: pb.WatchDecisionsRequest, context: Context) -> None:
+        faults = RequestFaults()
+        cluster = faults.cluster(request.cluster)
+        start = request.from_revision if request.HasField("from_revision") else None
+        faults.revision(start, "fromRevision")
+        units = watched_units(request, faults)
+        codes = code_names(list(request.codes), faults)
+        faults.refuse()
+        selection = DecisionFilter(unit=next(iter(units)) if len(units) == 1 else None, codes=codes)
+        messages = DecisionMessages(cluster, start, units)
+        self._telemetry.watch_opened("WatchDecisions")
+        try:
+            with self._admission.watch():
+                stream = WatchStream(context, self._admission, messages.of, messages.bookmark)
+                await stream.run(self._engine.decisions(cluster, start, selection))
+        finally:
+            self._telemetry.watch_closed("WatchDecisions")
+
+    async def GetDecision(self, request: pb.GetDecisionRequest, context: Context) -> pb.GetDecisionResponse:
+        faults = RequestFaults()
+        cluster = faults.cluster(request.cluster)
+        if not request.id:
+            faults.add("id", REQUIRED, "must be set")
+        faults.refuse()
+        record = await self._engine.get_decision(cluster, request.id)
+        return pb.GetDecisionResponse(decision=fitted(cluster, record))
+
+    async def ListDecisions(
+        self, request: pb.ListDecisionsRequest, context: Context
+    ) -> pb.ListDecisionsResponse:
+        return await self._decisions.list(request)
+
+    async def GetQueue(self, request: pb.GetQueueRequest, context: Context) -> pb.GetQueueResponse:
+        return await self._queue.list(request)
+
+
+def _refuse_unimplemented(method: str, why: str) -> NoReturn:
+    raise UnimplementedError("NOT_OFFERED", f"{method} is not offered: {why}", method=method)

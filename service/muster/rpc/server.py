@@ -1,0 +1,180 @@
+"""The server itself: addresses, channel options, credentials, health, reflection, draining.
+
+Decides how calls arrive; what they mean is the servicers'. Nothing here knows how the engine is made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+from grpc import aio
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from muster.engine.api import PositionedUnit, SchedulingEngine
+from muster.model.objects import ClusterObject
+from muster.rpc.admission import Admission
+from muster.rpc.auth import Tokens
+from muster.rpc.cluster_servicer import ClusterServicer, ServerIdentity
+from muster.rpc.interceptors import Gate
+from muster.rpc.limits import MAX_REQUEST_BYTES, ServingLimits
+from muster.rpc.pagination import KeptLists, PageTokens
+from muster.rpc.scheduler_servicer import SchedulerServicer
+from muster.rpc.telemetry_port import NullRpcTelemetry, RpcTelemetry
+from muster.v1 import (
+    cluster_service_pb2,
+    cluster_service_pb2_grpc,
+    scheduler_service_pb2,
+    scheduler_service_pb2_grpc,
+)
+
+SERVICES = (
+    cluster_service_pb2.DESCRIPTOR.services_by_name["ClusterService"].full_name,
+    scheduler_service_pb2.DESCRIPTOR.services_by_name["SchedulerService"].full_name,
+)
+SOCKET_PROBE_SECONDS = 1.0
+
+CHANNEL_OPTIONS: list[tuple[str, int]] = [
+    ("grpc.max_receive_message_length", MAX_REQUEST_BYTES),
+    # Responses are cut by what makes them; this is no second opinion.
+    ("grpc.max_send_message_length", -1),
+    # Two servers on one port would share its calls at random.
+    ("grpc.so_reuseport", 0),
+    # Clients may ping every 5 s, with or without calls; a little less, since their clocks are not ours.
+    ("grpc.http2.min_ping_interval_without_data_ms", 4_500),
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 4_500),
+    ("grpc.keepalive_permit_without_calls", 1),
+    # Watchers whose machine went away are noticed.
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_timeout_ms", 20_000),
+    ("grpc.http2.max_pings_without_data", 0),
+]
+
+
+class AddressError(Exception):
+    """An address cannot be listened on; the message says which, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """PEM files; with `client_ca` a client must show a certificate that this authority signed."""
+
+    cert: Path
+    key: Path
+    client_ca: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServingOptions:
+    """Where and how a server serves. `listen` is HOST:PORT (port 0 picks one) or "" for none; `uds` a socket's path.
+
+    `uds_mode`: permissions of the socket's file.
+    """
+
+    listen: str = "127.0.0.1:0"
+    uds: Path | None = None
+    uds_mode: int = 0o660
+    tls: TlsFiles | None = None
+    tokens: Tokens | None = None
+    reflection: bool = True
+    limits: ServingLimits = ServingLimits()
+    identity: ServerIdentity = ServerIdentity()
+
+
+class RpcServer:
+    """A server on real addresses. `start`, then `drain` once; `addresses` says where it listens."""
+
+    def __init__(
+        self, engine: SchedulingEngine, options: ServingOptions, telemetry: RpcTelemetry | None = None
+    ) -> None:
+        self._options = options
+        self._admission = Admission(options.limits)
+        self._health = health.aio.HealthServicer()
+        self._telemetry = telemetry or NullRpcTelemetry()
+        gate = Gate(self._admission, self._telemetry, options.tokens)
+        self._server = aio.server(interceptors=[gate], options=CHANNEL_OPTIONS)
+        self._register(engine)
+        self.addresses: list[str] = []
+
+    async def start(self) -> None:
+        """Listen on all addresses and answer SERVING. Raises AddressError."""
+        if self._options.listen:
+            self.addresses.append(self._bind_tcp(self._options.listen))
+        if self._options.uds is not None:
+            self.addresses.append(self._bind_socket(self._options.uds))
+        await self._server.start()
+        if self._options.uds is not None:
+            self._options.uds.chmod(self._options.uds_mode)
+        for name in SERVICES:
+            await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+
+    async def drain(self, seconds: float) -> None:
+        """Stop: health NOT_SERVING, new calls and watches UNAVAILABLE, GOAWAY, at most `seconds` for what is in work."""
+        await self._health.enter_graceful_shutdown()
+        self._admission.draining.set()
+        # Watches say why they end before the connection does.
+        await asyncio.sleep(0)
+        await self._server.stop(seconds)
+        if self._options.uds is not None:
+            self._options.uds.unlink(missing_ok=True)
+
+    def _register(self, engine: SchedulingEngine) -> None:
+        limits, tokens = self._options.limits, PageTokens()
+        objects = KeptLists[ClusterObject](time.monotonic, limits.kept_lists, limits.kept_list_seconds)
+        units = KeptLists[PositionedUnit](time.monotonic, limits.kept_lists, limits.kept_list_seconds)
+        cluster = ClusterServicer(
+            engine, self._admission, self._options.identity, self._telemetry, objects, tokens
+        )
+        scheduler = SchedulerServicer(engine, self._admission, self._telemetry, units, tokens)
+        cluster_service_pb2_grpc.add_ClusterServiceServicer_to_server(cluster, self._server)
+        scheduler_service_pb2_grpc.add_SchedulerServiceServicer_to_server(scheduler, self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        if self._options.reflection:
+            names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
+            reflection.enable_server_reflection(names, self._server)
+
+    def _bind_tcp(self, address: str) -> str:
+        host = address.rpartition(":")[0]
+        try:
+            if self._options.tls is None:
+                port = self._server.add_insecure_port(address)
+            else:
+                port = self._server.add_secure_port(address, _credentials(self._options.tls))
+        except RuntimeError as error:
+            raise AddressError(f"cannot listen on {address}: {error}") from error
+        return f"{host}:{port}"
+
+    def _bind_socket(self, path: Path) -> str:
+        if _answers(path):
+            raise AddressError(f"cannot listen on {path}: another server does")
+        try:
+            self._server.add_insecure_port(f"unix:{path}")
+        except RuntimeError as error:
+            raise AddressError(f"cannot listen on {path}: {error}") from error
+        return f"unix://{path.absolute()}"
+
+
+def _answers(path: Path) -> bool:
+    """Whether somebody listens on the socket; a file that a dead server left behind answers nobody."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(SOCKET_PROBE_SECONDS)
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+        return True
+
+
+def _credentials(files: TlsFiles) -> grpc.ServerCredentials:
+    """Raises AddressError if a file cannot be read."""
+    try:
+        pair = (files.key.read_bytes(), files.cert.read_bytes())
+        authority = files.client_ca.read_bytes() if files.client_ca is not None else None
+    except OSError as error:
+        raise AddressError(f"cannot read the TLS files: {error}") from error
+    return grpc.ssl_server_credentials([pair], authority, require_client_auth=authority is not None)
