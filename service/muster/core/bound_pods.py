@@ -137,6 +137,9 @@ def grouped(signatures: IntArray, slots: Slots) -> list[Group]:
 
 
 def _shift(by_slot: dict[int, int], slots: list[int], numbers: list[int]) -> None:
+    if not by_slot:
+        by_slot.update(zip(slots, numbers, strict=True))
+        return
     for slot, number in zip(slots, numbers, strict=True):
         left = by_slot.get(slot, 0) + number
         if left:

@@ -7,6 +7,7 @@ where nodes changed since, so the next gang of the same shape costs as much as t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,6 +20,7 @@ from muster.core.snapshot import Snapshot
 
 REFUSED = -1
 _MOST_ROWS = 64
+_MOST_SCORES = 4096
 _FEW_CHANGES = 16
 """So many nodes are scored quicker one by one in plain integers than in arrays."""
 _Where = Slots | slice
@@ -30,8 +32,8 @@ class KeyRow:
     """One shape's keys per slot (REFUSED where the pod cannot run) and what they are made of.
 
     admitted: verdict of the node filters. base: weighted node scores. amounts: requested row and amount.
-    exclusive: two such pods can never share a node. one_by_one: no pod filter has a say. The rest says how
-    current it is.
+    exclusive: two such pods can never share a node. one_by_one: no pod filter has a say. scores: of the
+    states of nodes seen lately. The rest says how current it is.
     """
 
     keys: IntArray
@@ -45,6 +47,7 @@ class KeyRow:
     version: int
     membership: int
     shifts: tuple[int, ...]
+    scores: dict[tuple[int, ...], int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -86,8 +89,8 @@ class OneNodeOffer:
     """Amounts of one node as plain integers, per resource row, with the pod to come placed."""
 
     rows: dict[str, int]
-    amounts: list[int]
-    remaining: list[int]
+    amounts: Sequence[int]
+    remaining: Sequence[int]
 
     def allocatable(self, resource: str) -> int:
         row = self.rows.get(resource)
@@ -152,19 +155,29 @@ class LocalKeys:
                 return REFUSED
         if row.exclusive and taken:
             return REFUSED
-        amounts: list[int] = nodes.allocatable[:, slot].tolist()
-        if any(row.shifts):
-            amounts = [amount >> shift for amount, shift in zip(amounts, row.shifts, strict=True)]
-            remaining = [amount >> shift for amount, shift in zip(remaining, row.shifts, strict=True)]
-        offer = OneNodeOffer(nodes.rows, amounts, remaining)
-        total = int(row.base[slot])
-        for item in self._profile.fit_scores:
-            total += item.weight * int(item.plugin.score(offer))
-        return (total << self._bits) + int(self._name_keys[slot])
+        state = (*remaining, *nodes.allocatable[:, slot].tolist())
+        score = row.scores.get(state)
+        if score is None:
+            score = self._fit_score(row, state)
+        return ((score + int(row.base[slot])) << self._bits) + int(self._name_keys[slot])
 
     def confirm(self, row: KeyRow) -> None:
         """All changes so far are in the row: its user has put in the keys of the slots that it changed itself."""
         row.position = self._snapshot.changes.position
+
+    def _fit_score(self, row: KeyRow, state: tuple[int, ...]) -> int:
+        """The score of remaining and allocatable amounts, kept since the nodes of a cluster are often alike."""
+        shifts = row.shifts * 2
+        amounts = (
+            [amount >> shift for amount, shift in zip(state, shifts, strict=True)] if any(shifts) else state
+        )
+        half = len(state) // 2
+        offer = OneNodeOffer(self._snapshot.nodes.rows, amounts[half:], amounts[:half])
+        score = sum(item.weight * int(item.plugin.score(offer)) for item in self._profile.fit_scores)
+        if len(row.scores) >= _MOST_SCORES:
+            row.scores.clear()
+        row.scores[state] = score
+        return score
 
     def _make(self, signature: Signature) -> KeyRow:
         nodes = self._snapshot.nodes

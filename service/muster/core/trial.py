@@ -6,6 +6,7 @@ The recursion moves these; results are made of them once it has ended. Ledger an
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 
@@ -129,11 +130,10 @@ class Ledger:
         """All that is assumed now; nodes by name, so that no slot shows."""
         if not self._entries:
             return Assignments()
-        name_of = self._snapshot.nodes.names
-        pods = tuple(pod for ids, _ in self._entries for pod in ids)
-        slots = [slot for _, placed in self._entries for slot in placed.tolist()]
-        used = sorted(set(slots), key=name_of.__getitem__)
-        place_of = {slot: place for place, slot in enumerate(used)}
-        return Assignments(
-            pods, tuple(name_of[slot] for slot in used), tuple([place_of[slot] for slot in slots])
-        )
+        nodes = self._snapshot.nodes
+        pods = tuple(chain.from_iterable(ids for ids, _ in self._entries))
+        ranks: list[int] = nodes.ranks[np.concatenate([slots for _, slots in self._entries])].tolist()
+        used = sorted(set(ranks))
+        place_of = dict(zip(used, range(len(used)), strict=True))
+        names = tuple(map(nodes.names.__getitem__, nodes.order[used].tolist()))
+        return Assignments(pods, names, tuple(map(place_of.__getitem__, ranks)))
