@@ -39,6 +39,10 @@ class BoundPods:
     def __contains__(self, pod: int) -> bool:
         return pod in self._places
 
+    def knows_any(self, pods: tuple[int, ...]) -> bool:
+        """Whether one of the pods is bound."""
+        return not self._places.keys().isdisjoint(pods)
+
     def place(self, pod: int) -> tuple[int, int, bool]:
         """Signature, slot, and whether the pod is leaving. Raises KeyError if it is not bound."""
         return _unpacked(self._places[pod])

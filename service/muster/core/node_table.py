@@ -7,14 +7,14 @@ A slot without a node may still hold pods, whose node is not known yet or not an
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from muster.core.arrays import BoolArray, CodeArray, IntArray, Slots, widened
 from muster.core.label_columns import LabelColumn, LabelColumns
 from muster.model.node import Node, Taint
-from muster.model.resources import CPU, MEMORY, PODS, node_allocatable
+from muster.model.resources import CPU, MEMORY, PODS, Amounts, node_allocatable
 
 _FIRST_SIZE = 16
 _SCORE_BITS = 49
@@ -42,6 +42,7 @@ class NodeTable:
         self.version = 0
         self.membership = 0
         self._slot_of: dict[str, int] = {}
+        self._offers: list[Amounts] = []
         self._vacant: list[int] = []
         self._code_of_taints: dict[tuple[Taint, ...], int] = {(): 0}
         self._columns = LabelColumns()
@@ -80,7 +81,7 @@ class NodeTable:
         if came:
             self.present[slot] = True
             self.membership += 1
-        changed = self._put_amounts(slot, node)
+        changed = self._put_amounts(slot, node_allocatable(node))
         changed |= self._put_labels(slot, node.labels)
         changed |= self._put_taints(slot, node.taints, unschedulable=node.unschedulable)
         if not came and not changed:
@@ -93,8 +94,7 @@ class NodeTable:
         slot = self.slot(name)
         if slot is None:
             return None
-        self.free[:, slot] -= self.allocatable[:, slot]
-        self.allocatable[:, slot] = 0
+        self._put_amounts(slot, {})
         self._put_labels(slot, {})
         self._put_taints(slot, (), unschedulable=False)
         self.present[slot] = False
@@ -117,8 +117,16 @@ class NodeTable:
                 self._widen()
             self.names.append(name)
             self.labels.append({})
+            self._offers.append({})
         self._slot_of[name] = slot
         return slot
+
+    def reserve_all(self, names: Sequence[str]) -> Slots:
+        """The slots that the names have, or get now."""
+        known = list(map(self._slot_of.get, names))
+        if None in known:
+            known = [self.reserve(name) for name in names]
+        return np.array(known, dtype=np.intp)
 
     def release(self, slot: int) -> None:
         """Give the slot back if neither a node nor a pod is on it."""
@@ -161,15 +169,16 @@ class NodeTable:
             self._sorted = (self.membership, order, ranks)
         return self._sorted
 
-    def _put_amounts(self, slot: int, node: Node) -> bool:
-        amounts = {self.row(resource): amount for resource, amount in node_allocatable(node).items()}
-        column = np.zeros(len(self.rows), dtype=np.int64)
-        column[list(amounts)] = list(amounts.values())
-        old = self.allocatable[:, slot].copy()
-        if np.array_equal(old, column):
+    def _put_amounts(self, slot: int, amounts: Amounts) -> bool:
+        old = self._offers[slot]
+        if old == amounts:
             return False
-        self.free[:, slot] += column - old
-        self.allocatable[:, slot] = column
+        for resource in {**old, **amounts}:
+            amount = amounts.get(resource, 0)
+            row = self.row(resource)
+            self.free[row, slot] += amount - old.get(resource, 0)
+            self.allocatable[row, slot] = amount
+        self._offers[slot] = amounts
         return True
 
     def _put_labels(self, slot: int, labels: dict[str, str]) -> bool:

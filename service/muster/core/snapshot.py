@@ -158,10 +158,9 @@ class Snapshot:
         self._counts.widen(self.nodes.size)
 
     def _bind(self, delta: PodsBound) -> None:
-        again = [pod for pod in delta.ids if pod in self.pods]
-        if again:
-            self._unbind(again)
-        slots = np.array([self.nodes.reserve(name) for name in delta.node_names], dtype=np.intp)
+        if self.pods.knows_any(delta.ids):
+            self._unbind(delta.ids)
+        slots = self.nodes.reserve_all(delta.node_names)
         self._fit()
         signatures = np.array(delta.signatures, dtype=np.int64)
         groups = self.pods.bind(delta.ids, signatures, slots, leaving=delta.leaving)
