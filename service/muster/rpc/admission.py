@@ -22,7 +22,9 @@ class Admission:
     def refuse_if_draining(self) -> None:
         """Raise UnavailableError once draining has begun."""
         if self.draining.is_set():
-            raise UnavailableError("SERVER_DRAINING", "the server is shutting down; call another or try again")
+            raise UnavailableError(
+                "SERVER_DRAINING", "the server is shutting down; call another or try again"
+            )
 
     @contextmanager
     def unary_call(self) -> Iterator[None]:

@@ -80,9 +80,7 @@ def _result(result: AppliedObject) -> pb.ApplyResult:
 
 
 def _batch_result(result: AppliedObject) -> pb.ApplyResult:
-    counts = pb.ApplyCounts(
-        created=result.created, updated=result.updated, unchanged=result.unchanged
-    )
+    counts = pb.ApplyCounts(created=result.created, updated=result.updated, unchanged=result.unchanged)
     return pb.ApplyResult(
         outcome=APPLY_OUTCOMES[result.outcome], resource_version=result.resource_version, counts=counts
     )

@@ -133,7 +133,9 @@ def _object_count(request: pb.ApplyRequest) -> int:
     """Objects and names of pod batches; looks no further than needed to know that there are too many."""
     if len(request.objects) > MAX_OBJECTS:
         return len(request.objects)
-    return sum(max(1, len(each.pod_batch.names)) if each.HasField("pod_batch") else 1 for each in request.objects)
+    return sum(
+        max(1, len(each.pod_batch.names)) if each.HasField("pod_batch") else 1 for each in request.objects
+    )
 
 
 async def _decoded(

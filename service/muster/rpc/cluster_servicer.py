@@ -70,7 +70,10 @@ class ServerIdentity:
 
 
 class ClusterServicer(cluster_service_pb2_grpc.ClusterServiceServicer):
-    """Holds nothing but what its answers are made with."""
+    """Holds nothing but what its answers are made with.
+
+    Streams write to their context, which the generated types do not foresee: a write can be given a time limit.
+    """
 
     def __init__(
         self,
@@ -92,7 +95,7 @@ class ClusterServicer(cluster_service_pb2_grpc.ClusterServiceServicer):
     async def Apply(self, request: pb.ApplyRequest, context: Context) -> pb.ApplyResponse:
         return await self._applier.apply(request)
 
-    async def ApplyStream(self, request_iterator: AsyncIterator[pb.ApplyRequest], context: Context) -> None:
+    async def ApplyStream(self, request_iterator: AsyncIterator[pb.ApplyRequest], context: Context) -> None:  # type: ignore[override]
         await self._applier.stream(request_iterator, context)
 
     async def Get(self, request: pb.GetRequest, context: Context) -> pb.GetResponse:
@@ -114,7 +117,7 @@ class ClusterServicer(cluster_service_pb2_grpc.ClusterServiceServicer):
                 return pb.DeleteResponse.FromString(kept)
         return encoder.message(await self._engine.delete(call))
 
-    async def Watch(self, request: pb.WatchRequest, context: Context) -> None:
+    async def Watch(self, request: pb.WatchRequest, context: Context) -> None:  # type: ignore[override]
         faults = RequestFaults()
         cluster = faults.cluster(request.cluster)
         selection = _watch_selection(request, faults)

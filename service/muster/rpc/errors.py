@@ -10,11 +10,11 @@ import logging
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import grpc
-from google.protobuf.any_pb2 import Any
+from google.protobuf import any_pb2
 from google.protobuf.message import Message
 from google.rpc import error_details_pb2
 from google.rpc.status_pb2 import Status
@@ -90,11 +90,11 @@ def _resources(refusal: Refusal) -> list[Message]:
     ]
 
 
-def _bad_request(shown: Sequence[Message]) -> list[Message]:
+def _bad_request(shown: Sequence[Any]) -> list[Message]:
     return [error_details_pb2.BadRequest(field_violations=shown)]
 
 
-def _precondition_failure(shown: Sequence[Message]) -> list[Message]:
+def _precondition_failure(shown: Sequence[Any]) -> list[Message]:
     return [error_details_pb2.PreconditionFailure(violations=shown)]
 
 
@@ -104,7 +104,7 @@ class _Row:
 
     code: grpc.StatusCode
     faults: Callable[[Refusal], list[Message]] = lambda _: []
-    wrap: Callable[[Sequence[Message]], list[Message]] = list
+    wrap: Callable[[Sequence[Any]], list[Message]] = list
     retry: bool = False
 
 
@@ -133,7 +133,9 @@ def as_refusal(error: Exception, method: str) -> Refusal:
         return error
     if isinstance(error, StoreUnavailableError):
         _log.warning("the store is unavailable", extra={"method": method, "error": str(error)})
-        return UnavailableError("STORE_UNAVAILABLE", "the store does not take writes at the moment; try again")
+        return UnavailableError(
+            "STORE_UNAVAILABLE", "the store does not take writes at the moment; try again"
+        )
     if isinstance(error, FencedError):
         return UnavailableError("NO_CLUSTER_OWNER", "another process owns the cluster now; try again")
     error_id = secrets.token_hex(8)
@@ -183,8 +185,8 @@ def _fitting(faults: list[Message], room: int) -> list[Message]:
     return faults
 
 
-def _packed(detail: Message) -> Any:
-    packed = Any()
+def _packed(detail: Message) -> any_pb2.Any:
+    packed = any_pb2.Any()
     packed.Pack(detail)
     return packed
 

@@ -37,9 +37,9 @@ class Gate(aio.ServerInterceptor):
 
     async def intercept_service(
         self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any]]],
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any] | None]],
         handler_call_details: grpc.HandlerCallDetails,
-    ) -> grpc.RpcMethodHandler[Any, Any]:
+    ) -> grpc.RpcMethodHandler[Any, Any] | None:
         """The method's handler, wrapped if it is one of the API's."""
         method = handler_call_details.method
         if method in self._wrapped:
@@ -49,9 +49,7 @@ class Gate(aio.ServerInterceptor):
             return handler
         return self._wrapped.setdefault(method, self._wrap(method, handler))
 
-    def _wrap(
-        self, method: str, handler: grpc.RpcMethodHandler[Any, Any]
-    ) -> grpc.RpcMethodHandler[Any, Any]:
+    def _wrap(self, method: str, handler: grpc.RpcMethodHandler[Any, Any]) -> grpc.RpcMethodHandler[Any, Any]:
         make, behaviour = _parts(handler)
         guarded = self._guarded(method.rpartition("/")[2], behaviour, streams=_streams(handler))
         wrapped: grpc.RpcMethodHandler[Any, Any] = make(
@@ -86,25 +84,13 @@ class Gate(aio.ServerInterceptor):
 
         return guarded
 
-    async def _unary(
-        self, method: str, behaviour: Behaviour, request: Message | AsyncIterator[Message], context: Context
-    ) -> Any:  # noqa: ANN401
+    async def _unary(self, method: str, behaviour: Behaviour, request: Any, context: Context) -> Any:  # noqa: ANN401
         self._admit(method, context)
         with self._admission.unary_call():
             if context.time_remaining() is not None:
                 return await behaviour(request, context)
             seconds = self._default_seconds(method, request)
-            try:
-                async with asyncio.timeout(seconds) as deadline:
-                    return await behaviour(request, context)
-            except TimeoutError:
-                if not deadline.expired():
-                    raise
-                raise DeadlineError(
-                    "DEFAULT_DEADLINE",
-                    f"{method} took longer than {seconds:g} s; set a deadline to allow more",
-                    seconds=f"{seconds:g}",
-                ) from None
+            return await _within(seconds, method, behaviour(request, context))
 
     async def _stream(
         self, method: str, behaviour: Behaviour, request: Message | AsyncIterator[Message], context: Context
@@ -120,15 +106,27 @@ class Gate(aio.ServerInterceptor):
     def _default_seconds(self, method: str, request: Any) -> float:  # noqa: ANN401
         limits = self._admission.limits
         if method == "Schedule":
-            return limits.deadline_seconds + max(0, request.wait.seconds)
+            return limits.deadline_seconds + max(0.0, float(request.wait.seconds))
         return limits.simulate_seconds if method == "Simulate" else limits.deadline_seconds
+
+
+async def _within(seconds: float, method: str, work: Awaitable[Any]) -> Any:  # noqa: ANN401
+    deadline = asyncio.timeout(seconds)
+    try:
+        async with deadline:
+            return await work
+    except TimeoutError:
+        if not deadline.expired():
+            raise
+        message = f"{method} took longer than {seconds:g} s; set a deadline to allow more"
+        raise DeadlineError("DEFAULT_DEADLINE", message, seconds=f"{seconds:g}") from None
 
 
 def _streams(handler: grpc.RpcMethodHandler[Any, Any]) -> bool:
     return bool(handler.request_streaming or handler.response_streaming)
 
 
-def _parts(handler: grpc.RpcMethodHandler[Any, Any]) -> tuple[Callable[..., Any], Behaviour]:
+def _parts(handler: grpc.RpcMethodHandler[Any, Any]) -> tuple[Callable[..., Any], Any]:
     """The function that makes such a handler, and what the handler calls."""
     match handler.request_streaming, handler.response_streaming:
         case False, False:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from muster.engine.api import ObjectFilter, SchedulingEngine
 from muster.engine.errors import ConflictError, Precondition
@@ -65,7 +66,7 @@ async def checked_uid(
     return found, revision
 
 
-async def _fill(response: pb.ListResponse, objects: list[ClusterObject]) -> int:
+async def _fill(response: pb.ListResponse, objects: Sequence[ClusterObject]) -> int:
     """Adds objects while they fit and returns how many did; other calls get their turn in between."""
     budget = PageBudget()
     for index, each in enumerate(objects):

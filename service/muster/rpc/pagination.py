@@ -159,5 +159,7 @@ def _fingerprint(request: M) -> bytes:
 
 def _mismatch(message: str) -> InvalidArgumentError:
     return InvalidArgumentError(
-        "PAGE_TOKEN_MISMATCH", message, [Violation("pageToken", INVALID, f"{message}; start at the first page")]
+        "PAGE_TOKEN_MISMATCH",
+        message,
+        [Violation("pageToken", INVALID, f"{message}; start at the first page")],
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from muster.engine.api import PositionedUnit, QueueAnswer, SchedulingEngine
@@ -41,7 +43,7 @@ class QueueLister:
             answer = await self._engine.queue(cluster, frozenset(_STATES[each] for each in request.states))
             kept, offset = self._lists.keep(answer.revision, answer.units, _summary(answer)), 0
         response = pb.GetQueueResponse()
-        if kept.summary is not None:
+        if isinstance(kept.summary, pb.GetQueueResponse):
             response.MergeFrom(kept.summary)
         if offset > 0:
             response.ClearField("pending_pod_groups")
@@ -99,7 +101,7 @@ def _pending(waiting: PendingGroup | PendingMember) -> queue_pb2.PendingObject:
     return queue_pb2.PendingObject(ref=encode_key(waiting.key), missing=encode_key(waiting.missing))
 
 
-def _fill(response: pb.GetQueueResponse, units: list[PositionedUnit]) -> int:
+def _fill(response: pb.GetQueueResponse, units: Sequence[PositionedUnit]) -> int:
     budget = PageBudget(used=response.ByteSize())
     for index, each in enumerate(units):
         encoded = encode_unit(each)

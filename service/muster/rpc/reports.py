@@ -12,7 +12,8 @@ from muster.v1 import pod_report_pb2
 def decode_reports(reports: Iterable[pod_report_pb2.PodReport]) -> list[PodReport]:
     """The reports in their order."""
     return [
-        PodReport(each.namespace or DEFAULT_NAMESPACE, each.name, each.uid, _content(each)) for each in reports
+        PodReport(each.namespace or DEFAULT_NAMESPACE, each.name, each.uid, _content(each))
+        for each in reports
     ]
 
 

@@ -141,6 +141,8 @@ class RequestFaults:
         """Microseconds since the epoch, None without a time."""
         if not present:
             return None
-        if not 0 <= time.nanos < 10**9 or not -62_135_596_800 <= time.seconds <= 253_402_300_799:
+        try:
+            time.ToDatetime()
+        except (ValueError, OverflowError):
             self.add(field, INVALID, "a time is between the years 1 and 9999")
         return time.seconds * 1_000_000 + time.nanos // 1_000

@@ -24,7 +24,10 @@ Context = aio.ServicerContext[Any, Any]
 
 
 class SchedulerServicer(scheduler_service_pb2_grpc.SchedulerServiceServicer):
-    """Holds nothing but what its answers are made with."""
+    """Holds nothing but what its answers are made with.
+
+    Streams write to their context, which the generated types do not foresee: a write can be given a time limit.
+    """
 
     def __init__(
         self,
@@ -63,7 +66,8 @@ class SchedulerServicer(scheduler_service_pb2_grpc.SchedulerServiceServicer):
 
     async def Simulate(self, request: pb.SimulateRequest, context: Context) -> pb.SimulateResponse:
         _refuse_unimplemented(
-            "Simulate", "this server decides on its own state alone; Schedule with validate_only tries one unit"
+            "Simulate",
+            "this server decides on its own state alone; Schedule with validate_only tries one unit",
         )
 
     async def Explain(self, request: pb.ExplainRequest, context: Context) -> pb.ExplainResponse:
@@ -71,7 +75,7 @@ class SchedulerServicer(scheduler_service_pb2_grpc.SchedulerServiceServicer):
             "Explain", "this server explains by its decisions; see Schedule, GetDecision and GetQueue"
         )
 
-    async def WatchDecisions(self, request: pb.WatchDecisionsRequest, context: Context) -> None:
+    async def WatchDecisions(self, request: pb.WatchDecisionsRequest, context: Context) -> None:  # type: ignore[override]
         faults = RequestFaults()
         cluster = faults.cluster(request.cluster)
         start = request.from_revision if request.HasField("from_revision") else None

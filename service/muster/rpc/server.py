@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import grpc
@@ -82,8 +82,8 @@ class ServingOptions:
     tls: TlsFiles | None = None
     tokens: Tokens | None = None
     reflection: bool = True
-    limits: ServingLimits = ServingLimits()
-    identity: ServerIdentity = ServerIdentity()
+    limits: ServingLimits = field(default_factory=ServingLimits)
+    identity: ServerIdentity = field(default_factory=ServerIdentity)
 
 
 class RpcServer:

@@ -83,7 +83,8 @@ class WatchStream(Generic[B]):
                 await self._context.write(message)
         except TimeoutError:
             raise ResourceExhaustedError(
-                "WATCHER_TOO_SLOW", f"the watcher took no message for {seconds:g} s; watch again from its revision"
+                "WATCHER_TOO_SLOW",
+                f"the watcher took no message for {seconds:g} s; watch again from its revision",
             ) from None
 
 
