@@ -1,0 +1,66 @@
+"""From a process to a service and back: start, the line that says so, signals, draining, the exit status."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import signal
+import sys
+
+from muster.app.settings import Settings
+from muster.app.wiring import MakeEngine, running_service
+from muster.engine.ports import FencedError, ForeignStoreError, StoreUnavailableError
+from muster.rpc.auth import TokenFileError
+from muster.rpc.server import AddressError
+from muster.telemetry.logs import set_up_logs
+
+READY = "serving on"
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+# What keeps a service from starting, and is the operator's to mend: one line, no traceback.
+START_FAULTS = (AddressError, TokenFileError, ForeignStoreError, StoreUnavailableError, FencedError, OSError)
+
+_log = logging.getLogger(__name__)
+
+
+def serve(settings: Settings, make_engine: MakeEngine) -> int:
+    """Serve until SIGTERM or SIGINT and return the exit status: 0, or 1 if the service could not start.
+
+    Prints `serving on ADDRESS` on stdout, a line an address, once calls are answered.
+    """
+    set_up_logs(settings.log_level, settings.log_format)
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        return runner.run(_serve(settings, make_engine))
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """The loop that a service runs on."""
+    return asyncio.new_event_loop()
+
+
+async def _serve(settings: Settings, make_engine: MakeEngine) -> int:
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in STOP_SIGNALS:
+        loop.add_signal_handler(number, stopping.set)
+    started = False
+    try:
+        async with running_service(settings, make_engine) as service:
+            started = True
+            _freeze()
+            for address in service.addresses:
+                print(READY, address, flush=True)  # noqa: T201
+            await stopping.wait()
+            _log.info("draining", extra={"seconds": settings.drain_seconds})
+    except START_FAULTS as error:
+        if started:
+            raise
+        print(f"muster: {' '.join(str(error).split())}", file=sys.stderr, flush=True)  # noqa: T201
+        return 1
+    return 0
+
+
+def _freeze() -> None:
+    """Take what the start made out of the collector's sight: it stays, and scanning it again and again costs pauses."""
+    gc.collect()
+    gc.freeze()
