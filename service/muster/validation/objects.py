@@ -1,0 +1,96 @@
+"""Where validation begins: from any object of a request to the list of all that is wrong with it.
+
+Paths are relative to the object and spelled as in manifests; `object_path` is what goes in front in a request.
+Decides nothing that needs another object: that is for admission, and for the checks before scheduling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from muster.model.disruption import PodDisruptionBudget
+from muster.model.group import CompositePodGroup, PodGroup
+from muster.model.meta import CLUSTER_SCOPED_KINDS, ObjectKey
+from muster.model.names import DEFAULT_NAMESPACE, dns_label_fault
+from muster.model.node import Node
+from muster.model.objects import ClusterObject
+from muster.model.pod import Pod, PodBatch
+from muster.model.priority import PriorityClass
+from muster.model.workload import Workload
+from muster.validation.disruption_budget import disruption_budget_faults
+from muster.validation.fields import Faults, optional_name_faults
+from muster.validation.group import group_faults
+from muster.validation.node import node_faults
+from muster.validation.pod import PodRules
+from muster.validation.priority import priority_class_faults
+from muster.validation.violations import Violation
+from muster.validation.workload import workload_faults
+
+MOST_OBJECTS = 20_000
+
+_FAULTS: dict[type[ClusterObject], Callable[[Any], Faults]] = {
+    Node: node_faults,
+    PodGroup: group_faults,
+    CompositePodGroup: group_faults,
+    Workload: workload_faults,
+    PriorityClass: priority_class_faults,
+    PodDisruptionBudget: disruption_budget_faults,
+}
+
+
+def validate(sent: ClusterObject | PodBatch, pod_rules: PodRules | None = None) -> list[Violation]:
+    """Every fault of an object as a client sent it, in the order of its fields; none: the list is empty.
+
+    Give all objects of a call the same `pod_rules`, so that what their pods share is looked at once.
+    """
+    rules = pod_rules or PodRules()
+    if isinstance(sent, Pod):
+        faults: Iterable[Violation] = rules.pod_faults(sent)
+    elif isinstance(sent, PodBatch):
+        faults = rules.batch_faults(sent)
+    else:
+        faults = _FAULTS[type(sent)](sent)
+    return name_in_texts(subject_of(sent), faults) if faults else []
+
+
+def name_in_texts(subject: str, faults: Iterable[Violation]) -> list[Violation]:
+    """The faults with what they concern in front of their texts."""
+    return [fault._replace(description=f"{subject}: {fault.description}") for fault in faults]
+
+
+def key_of(sent: ClusterObject) -> ObjectKey:
+    """The key under which an object is stored: namespaced kinds that name no namespace belong to the default one."""
+    key = sent.key
+    if key.namespace or key.kind in CLUSTER_SCOPED_KINDS:
+        return key
+    return ObjectKey(key.kind, DEFAULT_NAMESPACE, key.name)
+
+
+def subject_of(sent: ClusterObject | PodBatch) -> str:
+    """Kind, namespace and name, as descriptions give them."""
+    if isinstance(sent, PodBatch):
+        return f"PodBatch {sent.template.namespace or DEFAULT_NAMESPACE}/{_span(sent.names)}"
+    return str(key_of(sent))
+
+
+def object_path(index: int, sent: ClusterObject | PodBatch) -> str:
+    """The JSON path of a request's object with a dot at its end: `objects[3].podGroup.`."""
+    kind = type(sent).__name__
+    return f"objects[{index}].{kind[0].lower()}{kind[1:]}."
+
+
+def count_objects(sent: Iterable[ClusterObject | PodBatch]) -> int:
+    """How many objects a call has towards MOST_OBJECTS; each name of a batch is one."""
+    return sum(len(each.names) if isinstance(each, PodBatch) else 1 for each in sent)
+
+
+def validate_cluster_name(name: str) -> list[Violation]:
+    """Faults of a request's `cluster`: a DNS label, or nothing for the default one."""
+    return list(optional_name_faults("cluster", name, dns_label_fault))
+
+
+def _span(names: tuple[str, ...]) -> str:
+    if not names:
+        return "(no names)"
+    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"

@@ -1,0 +1,128 @@
+"""Rules of a Pod and of a PodBatch, split so that what many pods share is looked at once.
+
+`validate_pod_spec` reads the shared spec; what a pod has for itself takes a microsecond. `PodRules` remembers both
+the specs and the metadata that it has seen, by identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from muster.model.meta import POD
+from muster.model.names import dns_subdomain_fault
+from muster.model.pod import PHASES, Pod, PodBatch, PodSpec
+from muster.validation.affinity import affinity_faults
+from muster.validation.containers import container_faults
+from muster.validation.fields import Faults, least_faults, optional_choice_faults, optional_name_faults
+from muster.validation.labels import label_map_faults
+from muster.validation.metadata import identity_faults, namespace_faults, shared_metadata_faults, uid_faults
+from muster.validation.placement_terms import gate_faults, spread_faults, toleration_faults
+from muster.validation.priority import priority_faults
+from muster.validation.seen import Seen
+from muster.validation.violations import DUPLICATE, INVALID, REQUIRED, TOO_MANY, Violation
+
+LONGEST_SCHEDULER_NAME = 253
+
+_MOST_REMEMBERED = 4096
+
+
+def validate_pod_spec(spec: PodSpec) -> tuple[Violation, ...]:
+    """All faults of a spec, with paths from the pod (`spec.containers[0]...`) and texts that name no pod."""
+    return tuple(_spec_faults(spec))
+
+
+def _spec_faults(spec: PodSpec) -> Faults:
+    yield from container_faults(spec)
+    yield from label_map_faults("spec.nodeSelector", spec.node_selector)
+    yield from affinity_faults(spec.affinity)
+    yield from toleration_faults(spec.tolerations)
+    yield from spread_faults(spec.topology_spread_constraints)
+    yield from priority_faults("spec", spec)
+    if len(spec.scheduler_name) > LONGEST_SCHEDULER_NAME:
+        yield Violation(
+            "spec.schedulerName", TOO_MANY, f"must be at most {LONGEST_SCHEDULER_NAME} characters long"
+        )
+    yield from least_faults("spec.terminationGracePeriodSeconds", spec.termination_grace_period_seconds, 0)
+
+
+class PodRules:
+    """Validates many pods: what they share by reference is checked at its first sight only."""
+
+    def __init__(self) -> None:
+        self._specs: Seen[PodSpec, tuple[Violation, ...]] = Seen(validate_pod_spec)
+        self._metadata: dict[tuple[int, ...], tuple[Pod, tuple[Violation, ...]]] = {}
+        self._right: set[tuple[str, str, str]] = set()
+
+    def pod_faults(self, pod: Pod) -> tuple[Violation, ...]:
+        """All faults of a pod, without its name in their texts."""
+        shared = self._shared_faults(pod)
+        own = self._own_faults(pod)
+        return shared + own if own or shared else ()
+
+    def batch_faults(self, batch: PodBatch) -> tuple[Violation, ...]:
+        """All faults of a PodBatch: those of its template, names and uids."""
+        template = batch.template
+        faults = self._shared_faults(template) + tuple(_placement_faults(template))
+        within = [fault._replace(field=f"template.{fault.field}") for fault in faults]
+        return (*within, *_batch_faults(batch))
+
+    def _shared_faults(self, pod: Pod) -> tuple[Violation, ...]:
+        key = (id(pod.labels), id(pod.annotations), id(pod.owner_references), id(pod.finalizers))
+        known = self._metadata.get(key)
+        if known is None:
+            if len(self._metadata) >= _MOST_REMEMBERED:
+                self._metadata.clear()
+            known = self._metadata[key] = (pod, tuple(shared_metadata_faults(pod)))
+        return known[1] + self._specs.of(pod.spec) if known[1] else self._specs.of(pod.spec)
+
+    def _own_faults(self, pod: Pod) -> tuple[Violation, ...]:
+        repeated = (pod.namespace, pod.group, pod.status.phase)
+        if (
+            repeated in self._right
+            and not (pod.gates or pod.node_name or pod.uid or pod.resource_version)
+            and dns_subdomain_fault(pod.name) is None
+        ):
+            return ()
+        placement = tuple(_placement_faults(pod))
+        if not placement and len(self._right) < _MOST_REMEMBERED:
+            self._right.add(repeated)
+        return (*identity_faults(pod), *placement)
+
+
+def _placement_faults(pod: Pod) -> Iterator[Violation]:
+    """Namespace, group, gates, node and phase: of the pod's own fields those that a batch's template has too."""
+    yield from namespace_faults(POD, pod.namespace)
+    yield from optional_name_faults("spec.schedulingGroup.podGroupName", pod.group, dns_subdomain_fault)
+    yield from gate_faults(pod.gates)
+    yield from optional_name_faults("spec.nodeName", pod.node_name, dns_subdomain_fault)
+    if pod.node_name and pod.gates:
+        yield Violation("spec.nodeName", INVALID, "must not be set while there are scheduling gates")
+    yield from optional_choice_faults("status.phase", pod.status.phase, PHASES)
+
+
+def _batch_faults(batch: PodBatch) -> Iterator[Violation]:
+    template = batch.template
+    for field, is_set in (("name", bool(template.name)), ("uid", bool(template.uid))):
+        if is_set:
+            yield Violation(f"template.metadata.{field}", INVALID, "must be left to the batch's own list")
+    if template.resource_version:
+        yield Violation("template.metadata.resourceVersion", INVALID, "must be left out: it is one pod's")
+    if not batch.names:
+        yield Violation("names", REQUIRED, "must have at least one name")
+    yield from _list_faults(batch)
+    if batch.uids and len(batch.uids) != len(batch.names):
+        yield Violation("uids", INVALID, f"must be none or {len(batch.names)}, one a name")
+
+
+def _list_faults(batch: PodBatch) -> Iterator[Violation]:
+    seen: set[str] = set()
+    for index, name in enumerate(batch.names):
+        fault = dns_subdomain_fault(name)
+        if fault is not None:
+            reason = INVALID if name else REQUIRED
+            yield Violation(f"names[{index}]", reason, f"must {fault}")
+        elif name in seen:
+            yield Violation(f"names[{index}]", DUPLICATE, f"must be unique in the batch, {name!r} is not")
+        seen.add(name)
+    for index, uid in enumerate(batch.uids):
+        yield from uid_faults(f"uids[{index}]", uid)
