@@ -70,7 +70,8 @@ class FakeCluster:
 
 
 class FakeEngine:
-    """Satisfies `SchedulingEngine`. `calls` counts by method; `in_work` and `most_in_work` count applies."""
+    """Satisfies `SchedulingEngine`. `calls` counts by method; `in_work` and `most_in_work` count applies.
+    `entered` can be acquired once for each call that came in."""
 
     def __init__(self) -> None:
         self.clusters: defaultdict[str, FakeCluster] = defaultdict(FakeCluster)
@@ -80,6 +81,7 @@ class FakeEngine:
         self.calls: defaultdict[str, int] = defaultdict(int)
         self.in_work = 0
         self.most_in_work = 0
+        self.entered = asyncio.Semaphore(0)
         self.drained = False
         self._kept: dict[tuple[str, str, str], tuple[bytes, bytes]] = {}
 
@@ -310,6 +312,7 @@ class FakeEngine:
 
     async def _enter(self, method: str) -> None:
         self.calls[method] += 1
+        self.entered.release()
         if self.gate is not None:
             await self.gate.wait()
         if self.refusal is not None:

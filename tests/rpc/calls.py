@@ -1,5 +1,6 @@
 """What tests of the RPC layer say often: requests, and errors with their details unpacked."""
 
+import asyncio
 from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -10,8 +11,10 @@ from google.protobuf.message import Message
 from google.rpc import error_details_pb2
 from google.rpc.status_pb2 import Status
 from grpc import aio
+from grpc_health.v1 import health_pb2_grpc
 
 from muster.rpc.limits import ServingLimits
+from muster.rpc.telemetry_port import NullRpcTelemetry
 from muster.v1 import cluster_service_pb2 as pb
 from muster.v1 import (
     cluster_service_pb2_grpc,
@@ -33,6 +36,20 @@ class Api:
     scheduler: "scheduler_service_pb2_grpc.SchedulerServiceAsyncStub"
 
 
+class RecordingTelemetry(NullRpcTelemetry):
+    """Remembers what a test may wait for."""
+
+    def __init__(self) -> None:
+        self.refusals: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
+        self.ended: list[tuple[str, str]] = []
+
+    def refused(self, method: str, reason: str) -> None:
+        self.refusals.put_nowait((method, reason))
+
+    def rpc_ended(self, method: str, code: str, seconds: float) -> None:
+        self.ended.append((method, code))
+
+
 @dataclass
 class Refused:
     """A refusal as a caller sees it; `shown` is what the trailing metadata takes."""
@@ -48,11 +65,13 @@ class Refused:
 
     def detail(self, kind: type[D]) -> D:
         found = kind()
-        assert any(each.Unpack(found) for each in self.details.details), f"no {kind.__name__} in {self.details}"
+        assert any(each.Unpack(found) for each in self.details.details), (
+            f"no {kind.__name__} in {self.details}"
+        )
         return found
 
     def has(self, kind: type[Message]) -> bool:
-        return any(each.Is(kind.DESCRIPTOR) for each in self.details.details)
+        return any(each.TypeName() == kind.DESCRIPTOR.full_name for each in self.details.details)
 
 
 async def refused(call: Awaitable[Any]) -> Refused:
@@ -115,3 +134,8 @@ def names(objects: Iterable[object_pb2.Object]) -> list[str]:
 
 async def apply(api: Api, *objects: object_pb2.Object) -> pb.ApplyResponse:
     return await api.cluster.Apply(pb.ApplyRequest(objects=objects))
+
+
+def health_stub(channel: aio.Channel) -> Any:
+    """The stub of grpc.health.v1, whose methods its types do not know."""
+    return health_pb2_grpc.HealthStub(channel)

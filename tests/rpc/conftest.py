@@ -11,7 +11,7 @@ from muster.rpc.limits import ServingLimits
 from muster.rpc.server import RpcServer, ServingOptions
 from muster.v1 import cluster_service_pb2_grpc, scheduler_service_pb2_grpc
 from tests.fakes.engine import FakeEngine
-from tests.rpc.calls import SHORT_LIMITS, Api
+from tests.rpc.calls import SHORT_LIMITS, Api, RecordingTelemetry
 
 
 @pytest.fixture
@@ -26,8 +26,15 @@ def limits() -> ServingLimits:
 
 
 @pytest.fixture
-async def server(engine: FakeEngine, limits: ServingLimits) -> AsyncIterator[RpcServer]:
-    server = RpcServer(engine, replace(ServingOptions(), limits=limits))
+def telemetry() -> RecordingTelemetry:
+    return RecordingTelemetry()
+
+
+@pytest.fixture
+async def server(
+    engine: FakeEngine, limits: ServingLimits, telemetry: RecordingTelemetry
+) -> AsyncIterator[RpcServer]:
+    server = RpcServer(engine, replace(ServingOptions(), limits=limits), telemetry)
     await server.start()
     yield server
     await server.drain(0)
@@ -35,7 +42,10 @@ async def server(engine: FakeEngine, limits: ServingLimits) -> AsyncIterator[Rpc
 
 @pytest.fixture
 async def channel(server: RpcServer) -> AsyncIterator[aio.Channel]:
-    options: list[tuple[str, Any]] = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
+    options: list[tuple[str, Any]] = [
+        ("grpc.max_receive_message_length", -1),
+        ("grpc.max_send_message_length", -1),
+    ]
     async with aio.insecure_channel(server.addresses[0], options=options) as channel:
         yield channel
 

@@ -16,6 +16,9 @@ class Admission:
     def __init__(self, limits: ServingLimits) -> None:
         self.limits = limits
         self.draining = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._calls = 0
         self._unary_calls = 0
         self._watches = 0
 
@@ -25,6 +28,23 @@ class Admission:
             raise UnavailableError(
                 "SERVER_DRAINING", "the server is shutting down; call another or try again"
             )
+
+    async def wait_until_idle(self) -> None:
+        """Until no call is in work, streams included."""
+        await self._idle.wait()
+
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        """Counts any call while it is in work. Raises UnavailableError while the server drains."""
+        self.refuse_if_draining()
+        self._calls += 1
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            self._calls -= 1
+            if self._calls == 0:
+                self._idle.set()
 
     @contextmanager
     def unary_call(self) -> Iterator[None]:
@@ -51,7 +71,3 @@ class Admission:
             yield
         finally:
             self._watches -= 1
-
-    @property
-    def open_watches(self) -> int:
-        return self._watches

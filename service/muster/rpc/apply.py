@@ -16,6 +16,7 @@ from muster.engine.api import ApplyAnswer, ApplyCall, ObjectRefusal, SchedulingE
 from muster.engine.errors import InvalidArgumentError
 from muster.model.objects import ClusterObject
 from muster.model.pod import PodBatch
+from muster.rpc.admission import Admission
 from muster.rpc.answers import apply_response
 from muster.rpc.codec import decode_object, object_path
 from muster.rpc.limits import APPLY_STREAM_IN_WORK, MAX_OBJECTS, SLICE
@@ -37,16 +38,20 @@ class Applier:
         """The response to one Apply."""
         return await (await self._prepared("Apply", request))
 
-    async def stream(self, requests: AsyncIterator[pb.ApplyRequest], context: Context) -> None:
+    async def stream(
+        self, requests: AsyncIterator[pb.ApplyRequest], context: Context, admission: Admission
+    ) -> None:
         """Answers in order; the first request that is refused ends the stream with its error.
 
         Requests behind a refused one may have been in work, and stored: they get no answer, and their caller repeats
-        them under the same request ids.
+        them under the same request ids. A server that drains reads no more, and ends the stream once it has answered.
         """
         in_work: asyncio.Queue[Awaitable[pb.ApplyResponse] | None] = asyncio.Queue()
         slots = asyncio.Semaphore(APPLY_STREAM_IN_WORK)
         reading = asyncio.ensure_future(self._read(requests, in_work, slots))
         reading.add_done_callback(_note_exception)
+        draining = asyncio.ensure_future(admission.draining.wait())
+        draining.add_done_callback(lambda _: reading.cancel())
         try:
             sequence = 0
             while (work := await in_work.get()) is not None:
@@ -54,8 +59,10 @@ class Applier:
                 response = await work
                 await context.write(pb.ApplyStreamResponse(sequence=sequence, response=response))
                 slots.release()
+            admission.refuse_if_draining()
             await reading
         finally:
+            draining.cancel()
             reading.cancel()
 
     async def _read(

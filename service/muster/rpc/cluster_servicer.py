@@ -96,7 +96,7 @@ class ClusterServicer(cluster_service_pb2_grpc.ClusterServiceServicer):
         return await self._applier.apply(request)
 
     async def ApplyStream(self, request_iterator: AsyncIterator[pb.ApplyRequest], context: Context) -> None:  # type: ignore[override]
-        await self._applier.stream(request_iterator, context)
+        await self._applier.stream(request_iterator, context, self._admission)
 
     async def Get(self, request: pb.GetRequest, context: Context) -> pb.GetResponse:
         faults = RequestFaults()

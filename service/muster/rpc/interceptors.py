@@ -85,8 +85,8 @@ class Gate(aio.ServerInterceptor):
         return guarded
 
     async def _unary(self, method: str, behaviour: Behaviour, request: Any, context: Context) -> Any:  # noqa: ANN401
-        self._admit(method, context)
-        with self._admission.unary_call():
+        with self._admission.call(), self._admission.unary_call():
+            self._check_token(method, context)
             if context.time_remaining() is not None:
                 return await behaviour(request, context)
             seconds = self._default_seconds(method, request)
@@ -95,11 +95,11 @@ class Gate(aio.ServerInterceptor):
     async def _stream(
         self, method: str, behaviour: Behaviour, request: Message | AsyncIterator[Message], context: Context
     ) -> None:
-        self._admit(method, context)
-        await behaviour(request, context)
+        with self._admission.call():
+            self._check_token(method, context)
+            await behaviour(request, context)
 
-    def _admit(self, method: str, context: Context) -> None:
-        self._admission.refuse_if_draining()
+    def _check_token(self, method: str, context: Context) -> None:
         if self._tokens is not None:
             self._tokens.check(method, context.invocation_metadata() or ())
 

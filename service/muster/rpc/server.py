@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,6 +39,7 @@ SERVICES = (
     scheduler_service_pb2.DESCRIPTOR.services_by_name["SchedulerService"].full_name,
 )
 SOCKET_PROBE_SECONDS = 1.0
+REFUSING_SECONDS = 0.2
 
 CHANNEL_OPTIONS: list[tuple[str, int]] = [
     ("grpc.max_receive_message_length", MAX_REQUEST_BYTES),
@@ -117,9 +119,13 @@ class RpcServer:
         """Stop: health NOT_SERVING, new calls and watches UNAVAILABLE, GOAWAY, at most `seconds` for what is in work."""
         await self._health.enter_graceful_shutdown()
         self._admission.draining.set()
-        # Watches say why they end before the connection does.
-        await asyncio.sleep(0)
-        await self._server.stop(seconds)
+        began = time.monotonic()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                # A call that meets the stopping server itself is CANCELLED, so those under way get to the gate first.
+                await asyncio.sleep(REFUSING_SECONDS)
+                await self._admission.wait_until_idle()
+        await self._server.stop(max(0.0, seconds - (time.monotonic() - began)))
         if self._options.uds is not None:
             self._options.uds.unlink(missing_ok=True)
 

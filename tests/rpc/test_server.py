@@ -1,0 +1,358 @@
+"""Admission, deadlines, health, reflection, unix socket, TLS, tokens, draining."""
+
+import asyncio
+import socket
+import stat
+import subprocess
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from grpc import aio
+from grpc_health.v1 import health_pb2
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
+from muster.rpc.auth import TokenFileError, read_tokens
+from muster.rpc.server import SERVICES, AddressError, RpcServer, ServingOptions, TlsFiles
+from muster.v1 import cluster_service_pb2 as pb
+from muster.v1 import cluster_service_pb2_grpc
+from muster.v1 import scheduler_service_pb2 as spb
+from tests.fakes.engine import FakeEngine
+from tests.rpc.calls import (
+    PATIENCE_SECONDS,
+    SHORT_LIMITS,
+    Api,
+    RecordingTelemetry,
+    apply,
+    health_stub,
+    pod,
+    ref,
+    refused,
+)
+
+GET = pb.GetRequest(ref=ref("Pod", "a"))
+
+
+async def status_of(channel: aio.Channel, service: str = "") -> int:
+    answer = await health_stub(channel).Check(health_pb2.HealthCheckRequest(service=service))
+    return int(answer.status)
+
+
+@pytest.mark.parametrize("limits", [replace(SHORT_LIMITS, unary_calls=2)], ids=["two calls"])
+async def test_calls_beyond_the_limit_are_refused_and_health_answers_on(
+    api: Api, engine: FakeEngine, channel: aio.Channel
+) -> None:
+    await apply(api, pod("a"))
+    engine.gate = asyncio.Event()
+    held = [asyncio.ensure_future(api.cluster.Get(GET)) for _ in range(2)]
+    for _ in range(3):
+        await engine.entered.acquire()
+
+    answer = await refused(api.cluster.Get(GET))
+    status = await status_of(channel)
+    engine.gate.set()
+    await asyncio.gather(*held)
+
+    assert (answer.code, answer.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY_CALLS")
+    assert status == health_pb2.HealthCheckResponse.SERVING
+    assert (await api.cluster.Get(GET)).revision == 2
+
+
+@pytest.mark.parametrize("limits", [replace(SHORT_LIMITS, deadline_seconds=0.1)], ids=["short"])
+async def test_a_call_without_a_deadline_gets_the_default_one(api: Api, engine: FakeEngine) -> None:
+    engine.gate = asyncio.Event()
+
+    answer = await refused(api.cluster.Get(GET))
+
+    assert (answer.code, answer.reason) == (grpc.StatusCode.DEADLINE_EXCEEDED, "DEFAULT_DEADLINE")
+    assert answer.metadata == {"seconds": "0.1"}
+
+
+@pytest.mark.parametrize("limits", [replace(SHORT_LIMITS, deadline_seconds=0.1)], ids=["short"])
+@pytest.mark.parametrize("longer", ["a deadline of its own", "a wait"])
+async def test_a_caller_may_allow_more(
+    api: Api, engine: FakeEngine, longer: str, telemetry: RecordingTelemetry
+) -> None:
+    engine.gate = asyncio.Event()
+    request = spb.ScheduleRequest(unit=ref("PodGroup", "g"))
+    if longer == "a wait":
+        request.wait.FromSeconds(30)
+    call = api.scheduler.Schedule(request, timeout=None if longer == "a wait" else 30)
+    refusal = asyncio.ensure_future(refused(api.cluster.Get(GET)))
+
+    assert (await refusal).reason == "DEFAULT_DEADLINE"
+    engine.gate.set()
+
+    assert not (await call).fresh
+
+
+async def test_calls_are_told_to_telemetry_with_their_code(api: Api, telemetry: RecordingTelemetry) -> None:
+    await apply(api, pod("a"))
+    await refused(api.cluster.Get(pb.GetRequest(ref=ref("Pod", "b"))))
+
+    assert telemetry.ended == [("Apply", "OK"), ("Get", "NOT_FOUND")]
+
+
+async def test_a_message_of_more_than_64_mebibytes_is_refused_and_a_large_one_taken(api: Api) -> None:
+    large = [pod(f"p-{index}", note="x" * 1_000_000) for index in range(60)]
+
+    response = await apply(api, *large)
+    with pytest.raises(aio.AioRpcError) as caught:
+        await apply(api, *large, *large)
+
+    assert len(response.results) == 60
+    assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+async def test_gzip_is_taken(api: Api) -> None:
+    response = await api.cluster.Apply(
+        pb.ApplyRequest(objects=[pod("a", note="x" * 10_000)]), compression=grpc.Compression.Gzip
+    )
+
+    assert response.revision == 2
+
+
+async def test_health_answers_for_the_server_and_each_service(channel: aio.Channel) -> None:
+    statuses = [await status_of(channel, name) for name in ("", *SERVICES)]
+
+    assert statuses == [health_pb2.HealthCheckResponse.SERVING] * 3
+    assert SERVICES == ("muster.v1.ClusterService", "muster.v1.SchedulerService")
+
+
+async def reflected(channel: aio.Channel) -> set[str]:
+    stub: Any = reflection_pb2_grpc.ServerReflectionStub(channel)  # type: ignore[arg-type]
+    messages: Any = reflection_pb2
+    request = messages.ServerReflectionRequest(list_services="")
+    async for answer in stub.ServerReflectionInfo(iter([request])):
+        return {each.name for each in answer.list_services_response.service}
+    return set()
+
+
+async def test_reflection_lists_the_services(channel: aio.Channel) -> None:
+    assert await reflected(channel) >= {*SERVICES, "grpc.health.v1.Health"}
+
+
+async def test_reflection_can_be_switched_off(engine: FakeEngine) -> None:
+    server = RpcServer(engine, ServingOptions(reflection=False))
+    await server.start()
+    async with aio.insecure_channel(server.addresses[0]) as channel:
+        with pytest.raises(aio.AioRpcError) as caught:
+            await reflected(channel)
+    await server.drain(0)
+
+    assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
+
+
+async def test_a_unix_socket_serves_all_and_goes_with_the_server(engine: FakeEngine, tmp_path: Path) -> None:
+    path = tmp_path / "muster.sock"
+    server = RpcServer(engine, ServingOptions(listen="", uds=path))
+    await server.start()
+    async with aio.insecure_channel(server.addresses[0]) as channel:
+        status, services = await status_of(channel), await reflected(channel)
+        mode = stat.S_IMODE(path.stat().st_mode)
+    await server.drain(0)
+
+    assert server.addresses == [f"unix://{path}"]
+    assert (status, mode) == (health_pb2.HealthCheckResponse.SERVING, 0o660)
+    assert set(SERVICES) < services
+    assert not path.exists()
+
+
+async def test_a_socket_that_somebody_listens_on_is_left_alone(engine: FakeEngine, tmp_path: Path) -> None:
+    options = ServingOptions(listen="", uds=tmp_path / "muster.sock")
+    first, second = RpcServer(engine, options), RpcServer(engine, options)
+    await first.start()
+
+    with pytest.raises(AddressError, match="another server does"):
+        await second.start()
+    async with aio.insecure_channel(first.addresses[0]) as channel:
+        status = await status_of(channel)
+    await first.drain(0)
+
+    assert status == health_pb2.HealthCheckResponse.SERVING
+
+
+async def test_a_socket_file_that_a_dead_server_left_is_taken_over(
+    engine: FakeEngine, tmp_path: Path
+) -> None:
+    path = tmp_path / "muster.sock"
+    with socket.socket(socket.AF_UNIX) as left_behind:
+        left_behind.bind(str(path))
+    server = RpcServer(engine, ServingOptions(listen="", uds=path))
+
+    await server.start()
+    async with aio.insecure_channel(server.addresses[0]) as channel:
+        status = await status_of(channel)
+    await server.drain(0)
+
+    assert status == health_pb2.HealthCheckResponse.SERVING
+
+
+async def test_a_port_in_use_is_an_address_error(engine: FakeEngine, server: RpcServer) -> None:
+    second = RpcServer(engine, ServingOptions(listen=server.addresses[0]))
+
+    with pytest.raises(AddressError, match=f"cannot listen on {server.addresses[0]}"):
+        await second.start()
+
+
+async def test_draining_lets_calls_in_work_end_and_takes_no_more(
+    api: Api, engine: FakeEngine, server: RpcServer, channel: aio.Channel
+) -> None:
+    await apply(api, pod("a"))
+    engine.gate = asyncio.Event()
+    in_work = asyncio.ensure_future(api.cluster.Get(GET))
+    for _ in range(2):
+        await engine.entered.acquire()
+    watching = health_stub(channel).Watch(health_pb2.HealthCheckRequest())
+    serving = await watching.read()
+
+    draining = asyncio.ensure_future(server.drain(PATIENCE_SECONDS))
+    not_serving = await watching.read()
+    late = await refused(api.cluster.Get(GET))
+    engine.gate.set()
+    watching.cancel()
+    await draining
+
+    assert (serving.status, not_serving.status) == (1, 2)
+    assert (late.code, late.reason) == (grpc.StatusCode.UNAVAILABLE, "SERVER_DRAINING")
+    assert (await in_work).revision == 2
+
+
+async def code_of(api: Api) -> grpc.StatusCode:
+    with pytest.raises(aio.AioRpcError) as caught:
+        await api.cluster.Get(GET)
+    return caught.value.code()
+
+
+async def test_draining_does_not_wait_longer_than_told(
+    api: Api, engine: FakeEngine, server: RpcServer
+) -> None:
+    engine.gate = asyncio.Event()
+    in_work = asyncio.ensure_future(code_of(api))
+    await engine.entered.acquire()
+    started = time.monotonic()
+
+    await server.drain(0.1)
+
+    assert time.monotonic() - started < PATIENCE_SECONDS / 2
+    assert await in_work in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An authority (ca), a server (server) and a client (client) that it signed: NAME.pem and NAME.key."""
+    folder = tmp_path_factory.mktemp("tls")
+    key = ["-newkey", "rsa:2048", "-nodes", "-days", "2"]
+
+    def openssl(*arguments: str) -> None:
+        subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+
+    openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=ca")
+    (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1", encoding="utf-8")
+    for name in ("server", "client"):
+        openssl("req", *key[:3], "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
+        signing = ["-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "names"]
+        openssl("x509", "-req", "-in", f"{name}.csr", "-out", f"{name}.pem", *signing)
+    return folder
+
+
+@pytest.mark.parametrize("shown", ["client", None], ids=["with certificate", "without"])
+async def test_tls_with_a_client_authority_lets_in_who_shows_a_certificate(
+    engine: FakeEngine, certificates: Path, shown: str | None
+) -> None:
+    files = TlsFiles(certificates / "server.pem", certificates / "server.key", certificates / "ca.pem")
+    server = RpcServer(engine, ServingOptions(tls=files))
+    await server.start()
+    authority = (certificates / "ca.pem").read_bytes()
+    pair = [(certificates / f"{shown}.{end}").read_bytes() if shown else None for end in ("key", "pem")]
+    async with aio.secure_channel(
+        server.addresses[0], grpc.ssl_channel_credentials(authority, *pair)
+    ) as channel:
+        call = health_stub(channel).Check(health_pb2.HealthCheckRequest(), timeout=5)
+        if shown:
+            assert (await call).status == health_pb2.HealthCheckResponse.SERVING
+        else:
+            with pytest.raises(aio.AioRpcError) as caught:
+                await call
+            assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+    await server.drain(0)
+
+
+async def test_tls_files_that_are_missing_are_named(engine: FakeEngine, tmp_path: Path) -> None:
+    server = RpcServer(engine, ServingOptions(tls=TlsFiles(tmp_path / "no.pem", tmp_path / "no.key")))
+
+    with pytest.raises(AddressError, match=r"no\.key"):
+        await server.start()
+
+
+@pytest.mark.parametrize(
+    ("token", "method", "expected"),
+    [
+        pytest.param(None, "Get", "TOKEN_REQUIRED", id="no token"),
+        pytest.param("wrong", "Get", "TOKEN_UNKNOWN", id="unknown"),
+        pytest.param("r-token", "Get", "OBJECT_NOT_FOUND", id="reader reads"),
+        pytest.param("r-token", "Apply", "ROLE_REQUIRED", id="reader writes"),
+        pytest.param("r-token", "Watch", "REVISION_IN_FUTURE", id="reader watches"),
+        pytest.param("w-token", "Apply", "INVALID_REQUEST", id="writer writes"),
+        pytest.param("w-token", "DeleteCluster", "ROLE_REQUIRED", id="writer removes a cluster"),
+        pytest.param("a-token", "DeleteCluster", "INVALID_REQUEST", id="admin removes a cluster"),
+    ],
+)
+async def test_a_token_gives_a_role(
+    engine: FakeEngine, tmp_path: Path, token: str | None, method: str, expected: str
+) -> None:
+    file = tmp_path / "tokens"
+    file.write_text(
+        "# who\nrita, r-token, reader\nwill w-token writer\n\nada,a-token,admin\n", encoding="utf-8"
+    )
+    server = RpcServer(engine, ServingOptions(tokens=read_tokens(file)))
+    await server.start()
+    metadata = () if token is None else (("authorization", f"Bearer {token}"),)
+    requests = {"Get": GET, "Apply": pb.ApplyRequest(), "DeleteCluster": pb.DeleteClusterRequest()}
+    async with aio.insecure_channel(server.addresses[0]) as channel:
+        stub = cluster_service_pb2_grpc.ClusterServiceStub(channel)
+        if method == "Watch":
+            answer = await refused(stub.Watch(pb.WatchRequest(from_revision=9), metadata=metadata).read())
+        else:
+            answer = await refused(getattr(stub, method)(requests[method], metadata=metadata))
+        status = await status_of(channel)
+    await server.drain(0)
+
+    assert answer.reason == expected
+    assert status == health_pb2.HealthCheckResponse.SERVING
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        pytest.param("a, b", ":1: a line is", id="two fields"),
+        pytest.param("\na, b, king", ":2: the role is one of reader, writer, admin", id="role"),
+        pytest.param("# nothing", "holds no token", id="empty"),
+    ],
+)
+def test_a_wrong_token_file_is_refused_with_its_line(tmp_path: Path, text: str, fault: str) -> None:
+    file = tmp_path / "tokens"
+    file.write_text(text, encoding="utf-8")
+
+    with pytest.raises(TokenFileError, match=fault):
+        read_tokens(file)
+
+
+async def test_pings_every_five_seconds_are_allowed_without_calls(server: RpcServer) -> None:
+    options = [
+        ("grpc.keepalive_time_ms", 5_000),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.max_pings_without_data", 0),
+    ]
+    async with aio.insecure_channel(server.addresses[0], options=options) as channel:
+        await channel.channel_ready()
+        changed = asyncio.ensure_future(channel.wait_for_state_change(grpc.ChannelConnectivity.READY))
+
+        # A server that minded would send GOAWAY (too_many_pings) at the third ping.
+        done, _ = await asyncio.wait({changed}, timeout=18)
+        changed.cancel()
+
+    assert not done
