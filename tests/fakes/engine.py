@@ -41,7 +41,8 @@ from muster.engine.errors import (
     ResourceExhaustedError,
 )
 from muster.engine.ports import Change, DecisionRecord, EventType, UnitState
-from muster.model.meta import ObjectKey
+from muster.model.meta import CLUSTER_SCOPED_KINDS, ObjectKey
+from muster.model.names import DEFAULT_NAMESPACE
 from muster.model.objects import ClusterObject
 from muster.model.pod import Pod, PodBatch
 from muster.validation.violations import Violation
@@ -139,6 +140,8 @@ class FakeEngine:
             return AppliedObject(
                 outcomes[0], "", cluster.revision + 1, created, updated, len(pods) - created - updated
             )
+        if given.key.kind not in CLUSTER_SCOPED_KINDS and not given.namespace:
+            given = replace(given, namespace=DEFAULT_NAMESPACE)
         old = cluster.objects.get(given.key)
         if old is not None and given.resource_version not in (0, old.resource_version):
             stale = Precondition("RESOURCE_VERSION_MISMATCH", str(given.key), "it has moved on")

@@ -8,11 +8,11 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from muster.engine.api import PositionedUnit, QueueAnswer, SchedulingEngine
 from muster.engine.ports import PendingGroup, PendingMember, UnitState
-from muster.model.meta import ObjectKey
+from muster.rpc.codec import encode_ref
 from muster.rpc.limits import MAX_PENDING_SHOWN
 from muster.rpc.pagination import KeptLists, PageBudget, PageTokens, Position
 from muster.rpc.request_checks import RequestFaults
-from muster.v1 import decision_pb2, meta_pb2, queue_pb2
+from muster.v1 import decision_pb2, queue_pb2
 from muster.v1 import scheduler_service_pb2 as pb
 
 # The engine's states have the numbers of the API's.
@@ -60,7 +60,7 @@ def encode_unit(positioned: PositionedUnit) -> queue_pb2.UnitQueueState:
     """A queued unit as the API shows it. Its message goes with the first reason."""
     unit = positioned.unit
     state = queue_pb2.UnitQueueState(
-        unit=encode_key(unit.key),
+        unit=encode_ref(unit.key),
         state=queue_pb2.UnitState.ValueType(unit.state.value),
         priority=unit.priority,
         attempts=unit.attempts,
@@ -74,11 +74,6 @@ def encode_unit(positioned: PositionedUnit) -> queue_pb2.UnitQueueState:
     _set_time(state.not_before_time, unit.not_before_us)
     _set_time(state.last_attempt_time, unit.last_attempt_us)
     return state
-
-
-def encode_key(key: ObjectKey) -> meta_pb2.ObjectRef:
-    """A reference by name."""
-    return meta_pb2.ObjectRef(kind=key.kind, namespace=key.namespace, name=key.name)
 
 
 def _summary(answer: QueueAnswer) -> pb.GetQueueResponse:
@@ -98,7 +93,7 @@ def _summary(answer: QueueAnswer) -> pb.GetQueueResponse:
 
 
 def _pending(waiting: PendingGroup | PendingMember) -> queue_pb2.PendingObject:
-    return queue_pb2.PendingObject(ref=encode_key(waiting.key), missing=encode_key(waiting.missing))
+    return queue_pb2.PendingObject(ref=encode_ref(waiting.key), missing=encode_ref(waiting.missing))
 
 
 def _fill(response: pb.GetQueueResponse, units: Sequence[PositionedUnit]) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from muster.engine.api import BindingFailed, Bound, PhaseChanged, PodReport, Removed
 from muster.model.names import DEFAULT_NAMESPACE
+from muster.rpc.codec import from_timestamp
 from muster.v1 import pod_report_pb2
 
 
@@ -28,7 +29,7 @@ def _content(report: pod_report_pb2.PodReport) -> Bound | BindingFailed | PhaseC
             changed = report.phase_changed
             start_us = None
             if changed.HasField("start_time"):
-                start_us = changed.start_time.seconds * 1_000_000 + changed.start_time.nanos // 1_000
+                start_us = from_timestamp(changed.start_time)
             return PhaseChanged(changed.phase, changed.reason, changed.message, start_us)
         case "removed":
             return Removed()

@@ -14,6 +14,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from muster.engine.errors import InvalidArgumentError
 from muster.model.meta import CLUSTER_SCOPED_KINDS, GROUP_KINDS, KINDS, POD, ObjectKey
 from muster.model.names import DEFAULT_NAMESPACE, dns_label_fault, dns_subdomain_fault
+from muster.rpc.codec import from_timestamp
 from muster.rpc.limits import (
     DEFAULT_PAGE_SIZE,
     MAX_OBJECTS,
@@ -145,4 +146,4 @@ class RequestFaults:
             time.ToDatetime()
         except (ValueError, OverflowError):
             self.add(field, INVALID, "a time is between the years 1 and 9999")
-        return time.seconds * 1_000_000 + time.nanos // 1_000
+        return from_timestamp(time)

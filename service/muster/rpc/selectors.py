@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from muster.model.meta import LabelSelector, SelectorRequirement
 from muster.model.selectors import labels_match, requirements_of
+from muster.rpc.codec.meta import decode_selector
 from muster.v1 import meta_pb2
 from muster.validation.labels import label_selector_faults
 from muster.validation.violations import TOO_MANY, Violation
@@ -25,13 +25,7 @@ def compiled(
     if _value_count(selector) > MAX_VALUES:
         violations.append(Violation(field, TOO_MANY, f"a selector has at most {MAX_VALUES} keys and values"))
         return None
-    decoded = LabelSelector(
-        match_labels=dict(selector.match_labels),
-        match_expressions=tuple(
-            SelectorRequirement(each.key, each.operator, tuple(each.values))
-            for each in selector.match_expressions
-        ),
-    )
+    decoded = decode_selector(selector)
     faults = list(label_selector_faults(field, decoded))
     violations.extend(faults)
     requirements = requirements_of(decoded)
