@@ -48,6 +48,8 @@ async def _serve(settings: Settings, make_engine: MakeEngine) -> int:
         async with running_service(settings, make_engine) as service:
             started = True
             _freeze()
+            if service.metrics_address:
+                _log.info("metrics", extra={"metrics_address": service.metrics_address})
             for address in service.addresses:
                 print(READY, address, flush=True)  # noqa: T201
             await stopping.wait()

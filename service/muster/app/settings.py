@@ -16,11 +16,11 @@ import yaml
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
+    InitSettingsSource,
     NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     SettingsError,
-    YamlConfigSettingsSource,
 )
 
 DEFAULT_LISTEN = "127.0.0.1:50051"
@@ -105,19 +105,29 @@ class Settings(BaseSettings):
 
 def load_settings(flags: Mapping[str, Any], config: Path | None = None) -> Settings:
     """Settings from all sources; flags that are None were not given. Raises InvalidSettingsError."""
-    if config is not None and not config.is_file():
-        raise InvalidSettingsError(f"config: there is no file {config}")
+    values = _read(config) if config is not None else {}
     try:
-        return _sourced(config)(**{name: value for name, value in flags.items() if value is not None})
+        return _sourced(values)(**{name: value for name, value in flags.items() if value is not None})
     except ValidationError as error:
         faults = [_fault(each["loc"], each["msg"]) for each in error.errors()]
         raise InvalidSettingsError("; ".join(faults)) from error
-    except (SettingsError, yaml.YAMLError, OSError, UnicodeDecodeError) as error:
-        raise InvalidSettingsError(" ".join(f"config: {error}".split())) from error
+    except SettingsError as error:
+        raise InvalidSettingsError(" ".join(str(error).split())) from error
 
 
-def _sourced(config: Path | None) -> type[Settings]:
-    """Settings that read the file too; pydantic-settings asks the class for its sources."""
+def _read(config: Path) -> dict[str, Any]:
+    """The settings in a YAML file. Raises InvalidSettingsError."""
+    try:
+        values = yaml.safe_load(config.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
+        raise InvalidSettingsError(" ".join(f"config: {config}: {error}".split())) from error
+    if not isinstance(values or {}, dict):
+        raise InvalidSettingsError(f"config: {config}: is no mapping of settings to values")
+    return values or {}
+
+
+def _sourced(values: dict[str, Any]) -> type[Settings]:
+    """Settings that take the values of a file too; pydantic-settings asks the class for its sources."""
 
     def sources(
         _cls: type[Any],
@@ -127,8 +137,7 @@ def _sourced(config: Path | None) -> type[Settings]:
         env_settings: PydanticBaseSettingsSource,
         **_: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        file = () if config is None else (YamlConfigSettingsSource(settings_cls, yaml_file=config),)
-        return (init_settings, env_settings, *file)
+        return (init_settings, env_settings, InitSettingsSource(settings_cls, values))
 
     return type("SourcedSettings", (Settings,), {"settings_customise_sources": classmethod(sources)})
 
