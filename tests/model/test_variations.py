@@ -1,0 +1,45 @@
+import dataclasses
+
+import pytest
+
+from muster.model.node import Node
+from muster.model.pod import Pod
+from muster.model.variations import variation
+
+POD = Pod(name="p", namespace="n", uid="u", labels={"a": "b"}, group="g", gates=("x/y",))
+
+
+def test_a_variation_equals_what_replace_makes() -> None:
+    vary = variation(Pod, "name", "node_name")
+
+    assert vary(POD, "q", "node-1") == dataclasses.replace(POD, name="q", node_name="node-1")
+
+
+def test_a_variation_shares_the_values_that_it_does_not_replace() -> None:
+    varied = variation(Pod, "name")(POD, "q")
+
+    assert varied.labels is POD.labels
+    assert varied.spec is POD.spec
+
+
+def test_a_variation_is_frozen_as_its_original_is() -> None:
+    varied = variation(Pod, "name")(POD, "q")
+
+    assert type(varied) is Pod
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        varied.name = "r"  # type: ignore[misc]
+
+
+def test_a_variation_leaves_its_original_as_it_was() -> None:
+    variation(Pod, "name")(POD, "q")
+
+    assert POD.name == "p"
+
+
+def test_other_kinds_vary_too() -> None:
+    assert variation(Node, "unschedulable")(Node(name="n"), True).unschedulable
+
+
+def test_an_unknown_field_is_refused() -> None:
+    with pytest.raises(ValueError, match="Pod has no fields \\['nmae'\\]"):
+        variation(Pod, "nmae")
