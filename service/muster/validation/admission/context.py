@@ -1,0 +1,79 @@
+"""What admission needs to know beside the two objects, and what it remembers of pods over calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from muster.model.meta import ORDINAL_BITS
+from muster.model.pod import PodSpec
+from muster.validation.admission.priority_classes import PriorityClasses
+from muster.validation.admission.results import Faults
+from muster.validation.violations import Violation
+
+Created = PodSpec | Violation
+Merged = PodSpec | Faults
+
+_MOST = 4096
+
+
+class SpecMemo:
+    """Resolved specs of pods by the identity of what was sent, so that pods of one shape share one in every call.
+
+    Keeps what it has seen alive, in bounded number; forgets what classes decided when they are others. One a cluster.
+    """
+
+    def __init__(self) -> None:
+        self._classes = PriorityClasses()
+        self._created: dict[int, tuple[PodSpec, Created]] = {}
+        self._merged: dict[tuple[int, int], tuple[PodSpec, PodSpec, Merged]] = {}
+
+    def use(self, classes: PriorityClasses) -> None:
+        """Make `classes` those that resolve priorities."""
+        if classes is not self._classes:
+            self._classes = classes
+            self._created.clear()
+
+    def created(self, sent: PodSpec, resolve: Callable[[PodSpec, PriorityClasses], Created]) -> Created:
+        """The spec that a new pod gets."""
+        known = self._created.get(id(sent))
+        if known is None:
+            if len(self._created) >= _MOST:
+                self._created.clear()
+            known = self._created[id(sent)] = (sent, resolve(sent, self._classes))
+        return known[1]
+
+    def merged(self, sent: PodSpec, stored: PodSpec, merge: Callable[[PodSpec, PodSpec], Merged]) -> Merged:
+        """The spec that an existing pod gets."""
+        key = (id(sent), id(stored))
+        known = self._merged.get(key)
+        if known is None:
+            if len(self._merged) >= _MOST:
+                self._merged.clear()
+            known = self._merged[key] = (sent, stored, merge(sent, stored))
+        return known[2]
+
+
+@dataclass(slots=True)
+class AdmissionContext:
+    """One call: the revision that it becomes, its time, where uids come from, the classes in force.
+
+    `classes` are those of the cluster with the PriorityClasses of this call written over them; keep the same value while
+    none changes. `memo` outlives the call. `place` counts the objects created so far.
+    """
+
+    revision: int
+    time_us: int
+    make_uid: Callable[[], str]
+    classes: PriorityClasses
+    memo: SpecMemo
+    place: int = 0
+
+    def __post_init__(self) -> None:
+        self.memo.use(self.classes)
+
+    def next_ordinal(self) -> int:
+        """The creation order of the next new object: unique in the cluster."""
+        ordinal = (self.revision << ORDINAL_BITS) + self.place
+        self.place += 1
+        return ordinal

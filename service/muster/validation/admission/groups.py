@@ -1,0 +1,55 @@
+"""PodGroup and CompositePodGroup: created with priority and disruption mode; afterwards only a gang's minimum changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from muster.model.group import DisruptionMode, GroupSpec, SchedulingPolicy, SingleDisruption
+from muster.validation.admission.priority_classes import PriorityClasses, resolve_priority
+from muster.validation.admission.results import Faults, immutable
+from muster.validation.violations import Violation
+
+DEFAULT_DISRUPTION_MODE = DisruptionMode(single=SingleDisruption())
+
+_IMMUTABLE_FIELDS = {
+    "parent_composite_pod_group_name": "spec.parentCompositePodGroupName",
+    "workload_ref": "spec.workloadRef",
+    "topology": "spec.schedulingConstraints.topology",
+    "disruption_mode": "spec.disruptionMode",
+    "priority_class_name": "spec.priorityClassName",
+    "priority": "spec.priority",
+    "preemption_policy": "spec.preemptionPolicy",
+}
+
+
+def new_group_spec(sent: GroupSpec, classes: PriorityClasses) -> GroupSpec | Faults:
+    """The spec of a new group."""
+    resolved = resolve_priority("spec", sent, classes)
+    if isinstance(resolved, Violation):
+        return (resolved,)
+    return replace(
+        sent, disruption_mode=sent.disruption_mode or DEFAULT_DISRUPTION_MODE, **resolved._asdict()
+    )
+
+
+def merge_group_spec(sent: GroupSpec, stored: GroupSpec) -> GroupSpec | Faults:
+    """The stored spec with the minimum that was sent, or the fields that may not differ."""
+    filled = replace(
+        sent,
+        disruption_mode=sent.disruption_mode or stored.disruption_mode,
+        priority_class_name=sent.priority_class_name or stored.priority_class_name,
+        priority=stored.priority if sent.priority is None else sent.priority,
+        preemption_policy=sent.preemption_policy or stored.preemption_policy,
+    )
+    faults = [
+        immutable(path)
+        for field, path in _IMMUTABLE_FIELDS.items()
+        if getattr(filled, field) != getattr(stored, field)
+    ]
+    if _shape(sent.scheduling_policy) != _shape(stored.scheduling_policy):
+        faults.append(immutable("spec.schedulingPolicy"))
+    return tuple(faults) if faults else filled
+
+
+def _shape(policy: SchedulingPolicy) -> tuple[bool, bool]:
+    return policy.basic is not None, policy.gang is not None

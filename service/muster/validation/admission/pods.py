@@ -1,0 +1,208 @@
+"""Pods: created with a resolved priority; afterwards gates may go, tolerations come, and a node be set once.
+
+A client owns a pod's phase, start time, reason and message: each is taken when it is sent. The phase never goes back,
+as room that a finished pod gave up may be taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+
+from muster.model.names import DEFAULT_NAMESPACE
+from muster.model.pod import (
+    FAILED,
+    PENDING,
+    RUNNING,
+    SUCCEEDED,
+    Container,
+    Pod,
+    PodSpec,
+    PodStatus,
+    Resources,
+    Toleration,
+)
+from muster.model.resources import parse_quantity
+from muster.model.variations import variation
+from muster.validation.admission.context import AdmissionContext
+from muster.validation.admission.priority_classes import PriorityClasses, resolve_priority
+from muster.validation.admission.results import Faults, immutable
+from muster.validation.seen import Seen
+from muster.validation.violations import IMMUTABLE, Violation
+
+_PHASE_ORDER = {PENDING: 0, RUNNING: 1, "Unknown": 1, SUCCEEDED: 2, FAILED: 2}
+_LAST = 2
+_IMMUTABLE_FIELDS = {
+    "node_selector": "spec.nodeSelector",
+    "affinity": "spec.affinity",
+    "topology_spread_constraints": "spec.topologySpreadConstraints",
+    "priority_class_name": "spec.priorityClassName",
+    "priority": "spec.priority",
+    "preemption_policy": "spec.preemptionPolicy",
+    "scheduler_name": "spec.schedulerName",
+    "host_network": "spec.hostNetwork",
+}
+
+_new_pod = variation(
+    Pod,
+    "name",
+    "namespace",
+    "uid",
+    "resource_version",
+    "generation",
+    "ordinal",
+    "creation_us",
+    "deletion_us",
+    "deletion_grace_seconds",
+    "spec",
+    "status",
+)
+
+
+def create_pod(sent: Pod, name: str, uid: str, context: AdmissionContext) -> Pod | Faults:
+    """A new pod of that name from what was sent, or why it may not be."""
+    spec = context.memo.created(sent.spec, _resolved_spec)
+    if isinstance(spec, Violation):
+        return (spec,)
+    return _new_pod(
+        sent,
+        name,
+        sent.namespace or DEFAULT_NAMESPACE,
+        uid or context.make_uid(),
+        context.revision,
+        1,
+        context.next_ordinal(),
+        context.time_us,
+        None,
+        None,
+        spec,
+        _new_statuses.of(sent.status),
+    )
+
+
+def merge_pod(sent: Pod, stored: Pod, context: AdmissionContext) -> Pod | Faults:
+    """The stored pod with the caller's metadata, spec and status, its revision and generation as they were."""
+    spec = context.memo.merged(sent.spec, stored.spec, _merged_spec)
+    faults = [*_own_faults(sent, stored), *(spec if isinstance(spec, tuple) else ())]
+    if faults or isinstance(spec, tuple):
+        return tuple(faults)
+    return replace(
+        stored,
+        labels=sent.labels,
+        annotations=sent.annotations,
+        owner_references=sent.owner_references,
+        finalizers=sent.finalizers,
+        spec=spec,
+        gates=tuple(gate for gate in stored.gates if gate in sent.gates),
+        node_name=sent.node_name or stored.node_name,
+        status=_merged_status(sent.status, stored.status),
+    )
+
+
+def _own_faults(sent: Pod, stored: Pod) -> Iterable[Violation]:
+    if sent.group != stored.group:
+        yield immutable("spec.schedulingGroup.podGroupName")
+    if not set(sent.gates) <= set(stored.gates):
+        yield Violation("spec.schedulingGates", IMMUTABLE, "must only lose gates once the pod exists")
+    if sent.node_name and stored.node_name and sent.node_name != stored.node_name:
+        yield Violation("spec.nodeName", IMMUTABLE, f"must not change: the pod is on {stored.node_name}")
+    if _goes_back(sent.status.phase, stored.status.phase):
+        yield Violation("status.phase", IMMUTABLE, f"must not go back from {stored.status.phase}")
+
+
+def _goes_back(sent: str, stored: str) -> bool:
+    if not sent or sent == stored or sent not in _PHASE_ORDER:
+        return False
+    return _PHASE_ORDER[stored] == _LAST or _PHASE_ORDER[sent] < _PHASE_ORDER[stored]
+
+
+def _resolved_spec(sent: PodSpec, classes: PriorityClasses) -> PodSpec | Violation:
+    resolved = resolve_priority("spec", sent, classes)
+    if isinstance(resolved, Violation):
+        return resolved
+    return replace(sent, **resolved._asdict())
+
+
+def _merged_spec(sent: PodSpec, stored: PodSpec) -> PodSpec | Faults:
+    """The stored spec, itself if nothing differs, else with the caller's tolerations; or the fields that may not differ."""
+    filled = replace(
+        sent,
+        priority_class_name=sent.priority_class_name or stored.priority_class_name,
+        priority=stored.priority if sent.priority is None else sent.priority,
+        preemption_policy=sent.preemption_policy or stored.preemption_policy,
+    )
+    faults = [
+        immutable(path)
+        for field, path in _IMMUTABLE_FIELDS.items()
+        if getattr(filled, field) != getattr(stored, field)
+    ]
+    faults += _amount_faults(sent, stored)
+    if (sent.termination_grace_period_seconds or 0) != (stored.termination_grace_period_seconds or 0):
+        faults.append(immutable("spec.terminationGracePeriodSeconds"))
+    missing = set(stored.tolerations).difference(sent.tolerations)
+    if missing:
+        faults.append(
+            Violation("spec.tolerations", IMMUTABLE, f"must only grow; {_shown(missing)} is missing")
+        )
+    if faults:
+        return tuple(faults)
+    if set(sent.tolerations) == set(stored.tolerations):
+        return stored
+    return replace(stored, tolerations=sent.tolerations)
+
+
+def _shown(tolerations: set[Toleration]) -> str:
+    first = min(tolerations, key=lambda each: (each.key, each.value, each.effect))
+    return f"{first.key or '*'}:{first.effect or '*'}"
+
+
+def _amount_faults(sent: PodSpec, stored: PodSpec) -> list[Violation]:
+    """Fields with quantities are compared by what they amount to: 1 and 1000m are the same."""
+    compared = {
+        "spec.containers": (_containers(sent.containers), _containers(stored.containers)),
+        "spec.initContainers": (_containers(sent.init_containers), _containers(stored.init_containers)),
+        "spec.overhead": (_amounts(sent.overhead), _amounts(stored.overhead)),
+        "spec.resources": (_resources(sent.resources), _resources(stored.resources)),
+    }
+    return [immutable(path) for path, (new, old) in compared.items() if new != old]
+
+
+def _containers(containers: tuple[Container, ...]) -> list[object]:
+    return [(each.name, _resources(each.resources), each.ports, each.restart_policy) for each in containers]
+
+
+def _resources(resources: Resources | None) -> object:
+    return None if resources is None else (_amounts(resources.requests), _amounts(resources.limits))
+
+
+def _amounts(quantities: dict[str, str]) -> dict[str, Fraction | str]:
+    return {resource: _amount(text) for resource, text in quantities.items()}
+
+
+def _amount(text: str) -> Fraction | str:
+    try:
+        return parse_quantity(text)
+    except ValueError:
+        return text
+
+
+def _new_status(sent: PodStatus) -> PodStatus:
+    return PodStatus(
+        phase=sent.phase or PENDING, start_us=sent.start_us, reason=sent.reason, message=sent.message
+    )
+
+
+def _merged_status(sent: PodStatus, stored: PodStatus) -> PodStatus:
+    """The stored status, itself if nothing was sent that differs."""
+    merged = replace(
+        stored,
+        phase=sent.phase or stored.phase,
+        start_us=stored.start_us if sent.start_us is None else sent.start_us,
+        reason=sent.reason or stored.reason,
+        message=sent.message or stored.message,
+    )
+    return stored if merged == stored else merged
+
+
+_new_statuses = Seen(_new_status)
