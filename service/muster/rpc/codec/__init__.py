@@ -1,0 +1,33 @@
+"""Between the messages of muster.v1 and the model, in both directions: the only package that knows both.
+
+A file a kind. Whether an object is right is for validation to say.
+"""
+
+from muster.rpc.codec.decision import encode_assignments, encode_decision, encode_reasons, encode_result
+from muster.rpc.codec.meta import decode_ref, encode_ref
+from muster.rpc.codec.objects import (
+    ObjectDecoder,
+    ObjectEncoder,
+    decode_object,
+    encode_object,
+    object_path,
+)
+from muster.rpc.codec.times import from_duration, from_timestamp, to_duration, to_timestamp
+
+__all__ = [
+    "ObjectDecoder",
+    "ObjectEncoder",
+    "decode_object",
+    "decode_ref",
+    "encode_assignments",
+    "encode_decision",
+    "encode_object",
+    "encode_reasons",
+    "encode_ref",
+    "encode_result",
+    "from_duration",
+    "from_timestamp",
+    "object_path",
+    "to_duration",
+    "to_timestamp",
+]

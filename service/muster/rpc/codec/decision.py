@@ -1,0 +1,83 @@
+"""Decisions as they are answered: the record, the result of each group, assignments in columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from muster.core.decision import Decision, GroupResult, Reason
+from muster.engine.ports import AssignmentColumns, DecisionRecord
+from muster.rpc.codec.meta import encode_ref
+from muster.rpc.codec.times import to_duration, to_timestamp
+from muster.v1 import decision_pb2 as pb
+
+
+def encode_decision(cluster: str, record: DecisionRecord) -> pb.Decision:
+    """A committed decision as a message, assignments included."""
+    decision = record.decision
+    message = pb.Decision(
+        id=record.id,
+        cluster=cluster,
+        revision=record.revision,
+        snapshot_revision=record.snapshot_revision,
+        unit=encode_ref(decision.unit),
+        code=pb.DecisionCode.Value(f"DECISION_CODE_{decision.code.value}"),
+        message=decision.message,
+        assignments=encode_assignments(record.assignments),
+        search=_encode_search(decision),
+        trace_id=record.trace_id,
+        profile=record.profile,
+        create_time=to_timestamp(record.create_us),
+        duration=to_duration(record.duration_us),
+    )
+    if decision.result is not None:
+        message.result.CopyFrom(encode_result(decision.result))
+    return message
+
+
+def encode_assignments(columns: AssignmentColumns) -> pb.Assignments:
+    """Assignments in columns."""
+    return pb.Assignments(
+        namespace=columns.namespace,
+        nodes=columns.nodes,
+        pods=columns.pods,
+        uids=columns.uids,
+        node_index=columns.node_index,
+    )
+
+
+def encode_result(result: GroupResult) -> pb.GroupResult:
+    """The result of a group and of all groups below it; a leaf's reasons are followed by those of its pods."""
+    of_pods = [reason for _, reasons in sorted(result.pod_reasons.items()) for reason in reasons]
+    return pb.GroupResult(
+        ref=encode_ref(result.key),
+        status=pb.GroupStatus.Value(f"GROUP_STATUS_{result.status.name}"),
+        required_count=result.required,
+        satisfied_count=result.satisfied,
+        remaining_count=result.remaining,
+        unschedulable_count=result.unschedulable,
+        unresolvable_count=result.unresolvable,
+        domain_key=result.domain_key,
+        domain_value=result.domain_value,
+        candidates_tried=result.tried,
+        candidates_pruned=result.pruned,
+        reasons=encode_reasons([*result.reasons, *of_pods]),
+        children=[encode_result(child) for child in result.children],
+    )
+
+
+def encode_reasons(reasons: Iterable[Reason]) -> list[pb.Reason]:
+    """Reasons in their order, each once."""
+    found: list[pb.Reason] = []
+    for each in reasons:
+        message = pb.Reason(
+            code=each.code, message=each.message, node_count=each.node_count, details=each.details
+        )
+        if message not in found:
+            found.append(message)
+    return found
+
+
+def _encode_search(decision: Decision) -> pb.Search:
+    return pb.Search(
+        end=pb.SearchEnd.Value(f"SEARCH_END_{decision.search.end.value}"), nodes_spent=decision.search.steps
+    )

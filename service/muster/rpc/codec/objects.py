@@ -1,0 +1,127 @@
+"""Any object of a request or an answer: which kind it is, and the codec of that kind.
+
+Decoding is lenient: a wrong object becomes a wrong model object, which validation explains. Refused here is only
+what the model cannot hold: no kind, an empty scheduling group, an object that is too large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from muster.model.disruption import PodDisruptionBudget
+from muster.model.group import CompositePodGroup, PodGroup
+from muster.model.node import Node
+from muster.model.objects import ClusterObject
+from muster.model.pod import Pod, PodBatch
+from muster.model.priority import PriorityClass
+from muster.model.workload import Workload
+from muster.rpc.codec.disruption_budget import decode_disruption_budget, encode_disruption_budget
+from muster.rpc.codec.group import decode_composite, decode_pod_group, encode_composite, encode_pod_group
+from muster.rpc.codec.node import decode_node, encode_node
+from muster.rpc.codec.pod import PodDecoder, PodEncoder
+from muster.rpc.codec.priority_class import decode_priority_class, encode_priority_class
+from muster.rpc.codec.workload import decode_workload, encode_workload
+from muster.v1 import object_pb2 as pb
+from muster.validation.objects import name_in_texts, subject_of
+from muster.validation.violations import REQUIRED, TOO_MANY, Violation
+
+MAX_OBJECT_BYTES = 1024 * 1024
+
+Decoded = tuple[ClusterObject | PodBatch | None, list[Violation]]
+
+_KINDS = tuple(field.name for field in pb.Object.DESCRIPTOR.oneofs_by_name["kind"].fields)
+_JSON_NAMES = {name: pb.Object.DESCRIPTOR.fields_by_name[name].json_name for name in _KINDS}
+_DECODERS: dict[str, Callable[[Any], ClusterObject]] = {
+    "node": decode_node,
+    "pod_group": decode_pod_group,
+    "composite_pod_group": decode_composite,
+    "workload": decode_workload,
+    "priority_class": decode_priority_class,
+    "pod_disruption_budget": decode_disruption_budget,
+}
+_ENCODERS: dict[type[ClusterObject], tuple[str, Callable[[Any, Any], None]]] = {
+    Node: ("node", encode_node),
+    PodGroup: ("pod_group", encode_pod_group),
+    CompositePodGroup: ("composite_pod_group", encode_composite),
+    Workload: ("workload", encode_workload),
+    PriorityClass: ("priority_class", encode_priority_class),
+    PodDisruptionBudget: ("pod_disruption_budget", encode_disruption_budget),
+}
+
+
+def object_path(message: pb.Object, index: int, field: str = "objects") -> str:
+    """The JSON path of a request's object, a dot at its end: `objects[3].podGroup.`; `objects[3].` without a kind."""
+    kind = message.WhichOneof("kind")
+    return f"{field}[{index}]." if kind is None else f"{field}[{index}].{_JSON_NAMES[kind]}."
+
+
+class ObjectDecoder:
+    """Decodes objects; remembers the shapes of pods."""
+
+    def __init__(self) -> None:
+        self._pods = PodDecoder()
+
+    def decode(self, message: pb.Object, path: str) -> Decoded:
+        """The object, or None, and what is wrong beyond what the model can hold, with `path` before its paths."""
+        kind = message.WhichOneof("kind")
+        if kind == "pod":
+            return self._pod(message, path)
+        if kind == "pod_batch":
+            return self._batch(message, path)
+        if kind is None:
+            return None, [
+                Violation(path.rstrip("."), REQUIRED, f"must be one of {', '.join(_JSON_NAMES.values())}")
+            ]
+        decoded = _DECODERS[kind](getattr(message, kind))
+        size = message.ByteSize()
+        return decoded, _size_faults(size, path, decoded) if size > MAX_OBJECT_BYTES else []
+
+    def _pod(self, message: pb.Object, path: str) -> Decoded:
+        pod, violations, size = self._pods.decode(message.pod)
+        if not violations and size <= MAX_OBJECT_BYTES:
+            return pod, []
+        return pod, _below(path, violations, pod) + _size_faults(size, path, pod)
+
+    def _batch(self, message: pb.Object, path: str) -> Decoded:
+        batch, template = self._pods.decode_batch(message.pod_batch)
+        path = f"{path}template."
+        return batch, _below(path, template.violations, batch) + _size_faults(template.size, path, batch)
+
+
+class ObjectEncoder:
+    """Encodes objects; what pods share is encoded once."""
+
+    def __init__(self) -> None:
+        self._pods = PodEncoder()
+
+    def encode(self, each: ClusterObject) -> pb.Object:
+        """The object as a message."""
+        message = pb.Object()
+        if isinstance(each, Pod):
+            self._pods.encode(each, message.pod)
+        else:
+            kind, encode = _ENCODERS[type(each)]
+            encode(each, getattr(message, kind))
+        return message
+
+
+_decoder = ObjectDecoder()
+_encoder = ObjectEncoder()
+
+decode_object = _decoder.decode
+encode_object = _encoder.encode
+
+
+def _below(
+    path: str, violations: tuple[Violation, ...], concerned: ClusterObject | PodBatch
+) -> list[Violation]:
+    named = name_in_texts(subject_of(concerned), violations)
+    return [fault._replace(field=f"{path}{fault.field}") for fault in named]
+
+
+def _size_faults(size: int, path: str, concerned: ClusterObject | PodBatch) -> list[Violation]:
+    if size <= MAX_OBJECT_BYTES:
+        return []
+    text = f"{subject_of(concerned)}: must be at most {MAX_OBJECT_BYTES} bytes, not {size}"
+    return [Violation(path.rstrip("."), TOO_MANY, text)]

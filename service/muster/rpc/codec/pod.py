@@ -1,0 +1,223 @@
+"""Pod and PodBatch. What pods share on the wire by value they share in the model by reference, and the other way round.
+
+Thousands of pods of one call differ in name, uid, revision and node alone. Without these a pod's bytes are its
+shape: a pod whose shape has been seen costs one look-up and one copy. Group and gates are part of the shape but not
+of the spec, so that gangs of the same kind share one PodSpec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Generic, NamedTuple, TypeVar
+
+from muster.model.pod import Pod, PodBatch, PodSpec, PodStatus
+from muster.model.variations import variation
+from muster.rpc.codec.meta import (
+    decode_conditions,
+    decode_metadata,
+    encode_conditions,
+    encode_shared_metadata,
+)
+from muster.rpc.codec.pod_spec import decode_pod_spec, encode_pod_spec
+from muster.rpc.codec.times import from_timestamp, to_timestamp
+from muster.v1 import pod_pb2 as pb
+from muster.validation.violations import REQUIRED, Violation
+
+Value = TypeVar("Value", bound=Hashable)
+
+_MOST_BYTES = 64 * 1024 * 1024
+_MOST_VALUES = 16_384
+_NO_VIOLATIONS: tuple[Violation, ...] = ()
+
+_individual = variation(Pod, "name", "uid", "resource_version", "node_name")
+
+
+class DecodedPod(NamedTuple):
+    """A pod, and what its message says that a Pod cannot hold (paths from the pod); `size` in bytes."""
+
+    pod: Pod
+    violations: tuple[Violation, ...]
+    size: int
+
+
+class _Interned(Generic[Value]):
+    """One value for all that are equal."""
+
+    def __init__(self) -> None:
+        self._values: dict[Value, Value] = {}
+
+    def of(self, value: Value) -> Value:
+        if len(self._values) >= _MOST_VALUES:
+            self._values.clear()
+        return self._values.setdefault(value, value)
+
+
+class PodDecoder:
+    """Decodes pods and remembers their shapes over calls, in bounded memory."""
+
+    def __init__(self) -> None:
+        self._shapes: dict[bytes, tuple[Pod, tuple[Violation, ...]]] = {}
+        self._specs: dict[bytes, PodSpec] = {}
+        self._statuses: _Interned[PodStatus] = _Interned()
+        self._maps: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
+        self._tuples: _Interned[tuple[Hashable, ...]] = _Interned()
+        self._bytes = 0
+
+    def decode(self, message: pb.Pod) -> DecodedPod:
+        """The pod that a message describes. The message is the same afterwards, though not in between."""
+        meta, spec = message.metadata, message.spec
+        name, uid, version, node = meta.name, meta.uid, meta.resource_version, spec.node_name
+        if name:
+            meta.name = ""
+        if uid:
+            meta.uid = ""
+        if version:
+            meta.resource_version = 0
+        if node:
+            spec.node_name = ""
+        shape = message.SerializePartialToString()
+        known = self._shapes.get(shape)
+        if known is None:
+            known = self._learn(shape, message)
+        if name:
+            meta.name = name
+        if uid:
+            meta.uid = uid
+        if version:
+            meta.resource_version = version
+        if node:
+            spec.node_name = node
+        return DecodedPod(_individual(known[0], name, uid, version, node), known[1], len(shape))
+
+    def decode_batch(self, message: pb.PodBatch) -> tuple[PodBatch, DecodedPod]:
+        """The batch that a message describes, and its template as decoded."""
+        template = self.decode(message.template)
+        return PodBatch(template.pod, tuple(message.names), tuple(message.uids)), template
+
+    def _learn(self, shape: bytes, message: pb.Pod) -> tuple[Pod, tuple[Violation, ...]]:
+        self._make_room(2 * len(shape))
+        metadata = decode_metadata(message.metadata)
+        metadata["labels"] = self._shared_map(metadata["labels"])
+        metadata["annotations"] = self._shared_map(metadata["annotations"])
+        metadata["owner_references"] = self._tuples.of(metadata["owner_references"])  # type: ignore[typeddict-item]
+        pod = Pod(
+            **metadata,
+            spec=self._shared_spec(message.spec),
+            group=message.spec.scheduling_group.pod_group_name,
+            gates=tuple(gate.name for gate in message.spec.scheduling_gates),
+            status=self._statuses.of(_decode_status(message.status)),
+        )
+        known = self._shapes[shape] = (pod, _unrepresented(message))
+        return known
+
+    def _make_room(self, size: int) -> None:
+        self._bytes += size
+        if self._bytes > _MOST_BYTES:
+            self._shapes.clear()
+            self._specs.clear()
+            self._maps.clear()
+            self._bytes = size
+
+    def _shared_spec(self, message: pb.PodSpec) -> PodSpec:
+        shared = pb.PodSpec()
+        shared.CopyFrom(message)
+        shared.ClearField("scheduling_group")
+        shared.ClearField("scheduling_gates")
+        key = shared.SerializePartialToString(deterministic=True)
+        spec = self._specs.get(key)
+        if spec is None:
+            spec = self._specs[key] = decode_pod_spec(shared)
+        return spec
+
+    def _shared_map(self, values: dict[str, str]) -> dict[str, str]:
+        return self._maps.setdefault(tuple(sorted(values.items())), values)
+
+
+class PodEncoder:
+    """Encodes pods; what a pod shares with others is encoded once and then copied."""
+
+    def __init__(self) -> None:
+        self._prepared: dict[tuple[int, ...], tuple[Pod, pb.Pod]] = {}
+
+    def encode(self, pod: Pod, message: pb.Pod) -> None:
+        """Write a pod into an empty message."""
+        message.CopyFrom(self._shared_part(pod))
+        meta, spec = message.metadata, message.spec
+        meta.name = pod.name
+        meta.uid = pod.uid
+        meta.resource_version = pod.resource_version
+        meta.generation = pod.generation
+        if pod.group:
+            spec.scheduling_group.pod_group_name = pod.group
+        for gate in pod.gates:
+            spec.scheduling_gates.add(name=gate)
+        if pod.node_name:
+            spec.node_name = pod.node_name
+
+    def _shared_part(self, pod: Pod) -> pb.Pod:
+        key = (
+            id(pod.spec),
+            id(pod.status),
+            id(pod.labels),
+            id(pod.annotations),
+            id(pod.owner_references),
+            id(pod.finalizers),
+            hash(pod.namespace),
+            pod.creation_us,
+            pod.deletion_us or 0,
+            pod.deletion_grace_seconds or 0,
+        )
+        known = self._prepared.get(key)
+        # A hash of the namespace and the two values that 0 stands for may coincide: the pod itself decides.
+        if known is not None and _is_alike(known[0], pod):
+            return known[1]
+        if len(self._prepared) >= _MOST_VALUES:
+            self._prepared.clear()
+        message = _encode_shared_part(pod)
+        self._prepared[key] = (pod, message)
+        return message
+
+
+def _is_alike(known: Pod, pod: Pod) -> bool:
+    return (
+        known.namespace == pod.namespace
+        and known.deletion_us == pod.deletion_us
+        and known.deletion_grace_seconds == pod.deletion_grace_seconds
+    )
+
+
+def _encode_shared_part(pod: Pod) -> pb.Pod:
+    message = pb.Pod()
+    message.metadata.namespace = pod.namespace
+    encode_shared_metadata(pod, message.metadata)
+    message.spec.SetInParent()
+    encode_pod_spec(pod.spec, message.spec)
+    _encode_status(pod.status, message.status)
+    return message
+
+
+def _unrepresented(message: pb.Pod) -> tuple[Violation, ...]:
+    if message.spec.HasField("scheduling_group") and not message.spec.scheduling_group.pod_group_name:
+        return (Violation("spec.schedulingGroup.podGroupName", REQUIRED, "must be set in a schedulingGroup"),)
+    return _NO_VIOLATIONS
+
+
+def _decode_status(status: pb.PodStatus) -> PodStatus:
+    return PodStatus(
+        phase=status.phase,
+        conditions=decode_conditions(status.conditions),
+        nominated_node_name=status.nominated_node_name,
+        start_us=from_timestamp(status.start_time) if status.HasField("start_time") else None,
+        reason=status.reason,
+        message=status.message,
+    )
+
+
+def _encode_status(status: PodStatus, message: pb.PodStatus) -> None:
+    message.phase = status.phase
+    message.conditions.extend(encode_conditions(status.conditions))
+    message.nominated_node_name = status.nominated_node_name
+    if status.start_us is not None:
+        message.start_time.CopyFrom(to_timestamp(status.start_us))
+    message.reason = status.reason
+    message.message = status.message
