@@ -21,6 +21,7 @@ from muster.model.pod import (
     Resources,
     Toleration,
 )
+from tests.dsl.nodes import HOSTNAME
 
 GPU = "example.com/gpu"
 TAINTS = (
@@ -30,21 +31,29 @@ TAINTS = (
     Taint("dying", "", "NoExecute"),
 )
 
+_TAINT_SETS = ((), (), (), (TAINTS[1],), (TAINTS[1], TAINTS[2]), (TAINTS[0],), (TAINTS[3], TAINTS[2]))
+
+
+def one_in(draw: st.DrawFn, number: int) -> bool:
+    """True for about one draw in so many."""
+    return draw(st.integers(1, number)) == number
+
 
 @st.composite
 def nodes(draw: st.DrawFn, name: str) -> Node:
     offer = {
-        "cpu": draw(st.sampled_from(["0", "1", "2500m", "4", "8"])),
-        "memory": draw(st.sampled_from(["0", "1Gi", "3Gi", "8Gi"])),
-        "pods": draw(st.sampled_from(["0", "2", "5", "110"])),
+        "cpu": draw(st.sampled_from(["8", "8", "4", "2500m", "16", "8", "0"])),
+        "memory": draw(st.sampled_from(["8Gi", "8Gi", "3Gi", "16Gi", "8Gi", "0"])),
+        "pods": draw(st.sampled_from(["110", "110", "20", "5", "2", "0"])),
     }
-    if draw(st.booleans()):
+    if one_in(draw, 2):
         offer[GPU] = str(draw(st.integers(0, 3)))
     return Node(
         name=name,
-        labels={"zone": draw(st.sampled_from(["", "a", "b"]))} if draw(st.booleans()) else {},
-        taints=tuple(draw(st.lists(st.sampled_from(TAINTS), max_size=2, unique=True))),
-        unschedulable=draw(st.integers(0, 9)) == 0,
+        labels={HOSTNAME: name}
+        | ({"zone": draw(st.sampled_from(["a", "b", ""]))} if not one_in(draw, 5) else {}),
+        taints=draw(st.sampled_from(_TAINT_SETS)),
+        unschedulable=one_in(draw, 12),
         allocatable=offer,
     )
 
@@ -60,9 +69,9 @@ def pods(draw: st.DrawFn) -> Pod:
         "cpu": draw(st.sampled_from(["0", "300m", "1", "2"])),
         "memory": draw(st.sampled_from(["0", "200Mi", "1Gi"])),
     }
-    if draw(st.integers(0, 3)) == 0:
+    if one_in(draw, 5):
         requests[GPU] = str(draw(st.integers(0, 2)))
-    has_port = draw(st.integers(0, 5)) == 0
+    has_port = one_in(draw, 6)
     spec = PodSpec(
         containers=(
             Container(
@@ -70,7 +79,7 @@ def pods(draw: st.DrawFn) -> Pod:
                 ports=(ContainerPort(host_port=80),) if has_port else (),
             ),
         ),
-        node_selector={"zone": "a"} if draw(st.integers(0, 4)) == 0 else {},
+        node_selector={"zone": "a"} if one_in(draw, 6) else {},
         tolerations=tuple(
             Toleration(key=taint.key, operator="Exists")
             for taint in draw(st.lists(st.sampled_from(TAINTS), max_size=3, unique=True))

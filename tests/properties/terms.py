@@ -15,31 +15,27 @@ from muster.model.pod import (
     TopologySpreadConstraint,
     WeightedPodAffinityTerm,
 )
+from tests.dsl.nodes import HOSTNAME
 from tests.properties.strategies import pods
 
 APPS = ("red", "blue")
-KEYS = ("zone", "kubernetes.io/hostname")
+KEYS = ("zone", HOSTNAME)
+SELECTORS = (*(LabelSelector({"app": app}) for app in APPS * 2), LabelSelector(), None)
 
 
 @st.composite
 def terms(draw: st.DrawFn) -> PodAffinityTerm:
     return PodAffinityTerm(
-        label_selector=draw(
-            st.sampled_from([None, LabelSelector(), *(LabelSelector({"app": app}) for app in APPS)])
-        ),
-        topology_key=draw(st.sampled_from(KEYS)),
+        label_selector=draw(st.sampled_from(SELECTORS)), topology_key=draw(st.sampled_from(KEYS))
     )
 
 
-def pod_affinities() -> st.SearchStrategy[PodAffinity | None]:
+def pod_affinities() -> st.SearchStrategy[PodAffinity]:
     weighted = st.builds(WeightedPodAffinityTerm, weight=st.integers(1, 100), term=terms())
-    return st.one_of(
-        st.none(),
-        st.builds(
-            PodAffinity,
-            required=st.lists(terms(), max_size=2).map(tuple),
-            preferred=st.lists(weighted, max_size=1).map(tuple),
-        ),
+    return st.builds(
+        PodAffinity,
+        required=st.lists(terms(), max_size=2).map(tuple),
+        preferred=st.lists(weighted, max_size=1).map(tuple),
     )
 
 
@@ -48,7 +44,7 @@ def constraints() -> st.SearchStrategy[TopologySpreadConstraint]:
         TopologySpreadConstraint,
         max_skew=st.integers(1, 2),
         topology_key=st.sampled_from(KEYS),
-        when_unsatisfiable=st.sampled_from(["DoNotSchedule", "ScheduleAnyway"]),
+        when_unsatisfiable=st.sampled_from(["DoNotSchedule", "DoNotSchedule", "ScheduleAnyway"]),
         label_selector=st.sampled_from([LabelSelector({"app": app}) for app in APPS]),
         min_domains=st.sampled_from([None, 3]),
         node_affinity_policy=st.sampled_from(["Honor", "Ignore"]),
@@ -56,12 +52,18 @@ def constraints() -> st.SearchStrategy[TopologySpreadConstraint]:
     )
 
 
+KINDS = ("plain", "together", "apart", "spread", "all")
+
+
 @st.composite
-def pods_with_terms(draw: st.DrawFn) -> Pod:
-    """A pod of one of two apps; every other one has terms or constraints."""
+def pods_with_terms(draw: st.DrawFn, kinds: tuple[str, ...] = KINDS) -> Pod:
+    """A pod of one of two apps, with terms and constraints of one kind, of all, or without."""
     pod = replace(draw(pods()), labels={"app": draw(st.sampled_from(APPS))})
-    if draw(st.booleans()):
-        return pod
-    affinity = Affinity(pod_affinity=draw(pod_affinities()), pod_anti_affinity=draw(pod_affinities()))
-    spread = tuple(draw(st.lists(constraints(), max_size=1)))
+    kind = draw(st.sampled_from(kinds))
+    affinity = Affinity(
+        node_affinity=pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None,
+        pod_affinity=draw(pod_affinities()) if kind in {"together", "all"} else None,
+        pod_anti_affinity=draw(pod_affinities()) if kind in {"apart", "all"} else None,
+    )
+    spread = tuple(draw(st.lists(constraints(), min_size=1, max_size=2))) if kind in {"spread", "all"} else ()
     return replace(pod, spec=replace(pod.spec, affinity=affinity, topology_spread_constraints=spread))

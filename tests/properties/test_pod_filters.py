@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from muster.core.arrays import BoolArray
 from muster.core.deltas import NodePut, PodsBound, SignaturesAdded
 from muster.core.signature import SignatureTable
 from muster.core.snapshot import Snapshot
@@ -98,35 +99,59 @@ def _tolerated(pod: Pod, node: Node) -> bool:
     )
 
 
+def others(*kinds: str) -> st.SearchStrategy[list[tuple[Pod, int, bool]]]:
+    """Pods that run somewhere, some of them leaving."""
+    running = st.tuples(pods_with_terms(kinds), st.integers(0, 6), st.sampled_from([False, False, True]))
+    return st.lists(running, min_size=2, max_size=8)
+
+
+class Case:
+    """A cluster in both forms, and a pod to be placed."""
+
+    def __init__(self, nodes: tuple[Node, ...], pod: Pod, running: list[tuple[Pod, int, bool]]) -> None:
+        self.nodes = nodes
+        self.running = [Running(item, nodes[place % len(nodes)], leaving) for item, place, leaving in running]
+        self.snapshot, table = Snapshot(), SignatureTable()
+        for node in nodes:
+            self.snapshot.apply(NodePut(node))
+        index = table.intern(pod)
+        bound = [table.intern(item.pod) for item in self.running]
+        self.snapshot.apply(SignaturesAdded(table.take_new()))
+        for number, (item, signature) in enumerate(zip(self.running, bound, strict=True)):
+            self.snapshot.apply(PodsBound((number,), (signature,), (item.node.name,), leaving=item.leaving))
+        self.signature = self.snapshot.signatures[index]
+
+    def by_node(self, mask: BoolArray) -> dict[str, bool]:
+        return {name: bool(mask[slot]) for slot, name in enumerate(self.snapshot.nodes.names)}
+
+
 @settings(max_examples=150, deadline=None)
 @given(
     nodes=clusters,
-    pod=pods_with_terms(),
-    others=st.lists(st.tuples(pods_with_terms(), st.integers(0, 6), st.booleans()), max_size=6),
+    pod=pods_with_terms(("together", "apart", "all")),
+    running=others("plain", "together", "apart", "all"),
 )
-def test_pod_filters_equal_a_plain_count(
-    nodes: tuple[Node, ...], pod: Pod, others: list[tuple[Pod, int, bool]]
+def test_affinity_and_anti_affinity_equal_a_plain_count(
+    nodes: tuple[Node, ...], pod: Pod, running: list[tuple[Pod, int, bool]]
 ) -> None:
-    snapshot, table = Snapshot(), SignatureTable()
-    for node in nodes:
-        snapshot.apply(NodePut(node))
-    index = table.intern(pod)
-    running = [Running(other, nodes[place % len(nodes)], leaving) for other, place, leaving in others]
-    for number, item in enumerate(running):
-        bound = table.intern(item.pod)
-        snapshot.apply(SignaturesAdded(table.take_new()))
-        snapshot.apply(PodsBound((number,), (bound,), (item.node.name,), leaving=item.leaving))
-    snapshot.apply(SignaturesAdded(table.take_new()))
-    signature = snapshot.signatures[index]
+    case = Case(nodes, pod, running)
 
-    affinity = PodAffinityFilter().mask(signature, snapshot)
-    anti_affinity = PodAntiAffinityFilter().mask(signature, snapshot)
-    spread = SpreadFilter().mask(signature, snapshot)
-    keys = SpreadKeyFilter().mask(signature, snapshot.nodes)
+    together = case.by_node(PodAffinityFilter().mask(case.signature, case.snapshot))
+    apart = case.by_node(PodAntiAffinityFilter().mask(case.signature, case.snapshot))
 
-    for node in nodes:
-        slot = snapshot.nodes.slot(node.name)
-        assert slot is not None
-        assert affinity[slot] == affinity_admits(pod, node, running)
-        assert anti_affinity[slot] == anti_affinity_admits(pod, node, running)
-        assert (spread[slot] and (keys is None or keys[slot])) == spread_admits(pod, node, nodes, running)
+    assert together == {node.name: affinity_admits(pod, node, case.running) for node in nodes}
+    assert apart == {node.name: anti_affinity_admits(pod, node, case.running) for node in nodes}
+
+
+@settings(max_examples=150, deadline=None)
+@given(nodes=clusters, pod=pods_with_terms(("spread",)), running=others("plain"))
+def test_spread_equals_a_plain_count(
+    nodes: tuple[Node, ...], pod: Pod, running: list[tuple[Pod, int, bool]]
+) -> None:
+    case = Case(nodes, pod, running)
+
+    within = SpreadFilter().mask(case.signature, case.snapshot)
+    keys = SpreadKeyFilter().mask(case.signature, case.snapshot.nodes)
+
+    admitted = case.by_node(within if keys is None else within & keys)
+    assert admitted == {node.name: spread_admits(pod, node, nodes, case.running) for node in nodes}

@@ -17,6 +17,7 @@ from muster.model.node import Node
 from muster.model.pod import Pod
 from muster.model.resources import node_allocatable
 from muster.plugins.profile import make_profile
+from tests import dsl
 from tests.dsl.state import state_of
 from tests.properties import reference
 from tests.properties.strategies import CURVES, clusters, pods, scored, shrunk
@@ -41,8 +42,8 @@ class Pair:
         self.table = SignatureTable()
         self.nodes: dict[str, reference.ReferenceNode] = {}
         self._bound = 0
-        for node in nodes:
-            self.put(node)
+        for item in nodes:
+            self.put(item)
 
     def put(self, node: Node) -> None:
         self.snapshot.apply(NodePut(node))
@@ -85,14 +86,42 @@ def test_batches_equal_one_pod_at_a_time(
     pair = Pair(nodes)
     pair.bind(running, nodes[0].name)
     pair.put(shrunk(nodes[0]))
-    indexes = [pair.signature(pod) for pod, _ in waves]
+    indexes = [pair.signature(wave) for wave, _ in waves]
     placer = PodPlacer(pair.snapshot, make_profile(scored(strategy, weight)))
     by_hand = reference.Settings(*weight, strategy)
 
-    for index, (pod, count) in zip(indexes, waves, strict=True):
+    for index, (wave, count) in zip(indexes, waves, strict=True):
         slots = placer.place(index, count, None)
-        expected = reference.place(list(pair.nodes.values()), pod, count, by_hand)
+        expected = reference.place(list(pair.nodes.values()), wave, count, by_hand)
         assert [pair.snapshot.nodes.names[slot] for slot in slots] == expected
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    offer=st.sampled_from([("8", "8Gi"), ("6", "16Gi"), ("16", "4Gi")]),
+    number=st.integers(2, 5),
+    requests=st.sampled_from([("1", "1Gi"), ("2", "2Gi"), ("700m", "500Mi"), ("1", "0")]),
+    count=st.integers(2, 20),
+    strategy=strategies,
+)
+def test_scores_that_fall_and_rise_again_keep_the_sequence(
+    fast_path: str,
+    offer: tuple[str, str],
+    number: int,
+    requests: tuple[str, str],
+    count: int,
+    strategy: str | tuple[tuple[int, int], ...],
+) -> None:
+    pair = Pair(tuple(dsl.node(f"node-{i}", offer[0], memory=offer[1]) for i in range(number)))
+    equal = dsl.pod(cpu=requests[0], memory=requests[1])
+    index = pair.signature(equal)
+    placer = PodPlacer(pair.snapshot, make_profile(scored(strategy, (1, 1, 1, 1))))
+
+    slots = placer.place(index, count, None)
+
+    by_hand = reference.Settings(strategy=strategy)
+    expected = reference.place(list(pair.nodes.values()), equal, count, by_hand)
+    assert [pair.snapshot.nodes.names[slot] for slot in slots] == expected
 
 
 @settings(max_examples=60, deadline=None)
@@ -129,7 +158,7 @@ def test_rolling_back_restores_the_snapshot_and_the_next_placement(
     fast_path: str, nodes: tuple[Node, ...], waves: list[tuple[Pod, int]]
 ) -> None:
     pair = Pair(nodes)
-    indexes = [pair.signature(pod) for pod, _ in waves]
+    indexes = [pair.signature(wave) for wave, _ in waves]
     placer = PodPlacer(pair.snapshot, make_profile(scored("least", (1, 1, 1, 1))))
     before = state_of(pair.snapshot)
     mark = pair.snapshot.mark()

@@ -27,6 +27,7 @@ from muster.core.tree import GroupTree, PendingPods, Unit
 from muster.model.meta import POD_GROUP, ObjectKey
 from muster.model.pod import Pod
 from muster.plugins.profile import default_profile
+from tests.dsl import node
 from tests.dsl.state import state_of
 from tests.properties.strategies import nodes
 from tests.properties.terms import pods_with_terms
@@ -34,6 +35,7 @@ from tests.properties.terms import pods_with_terms
 Sent = TypeVar("Sent")
 NAMES = tuple(f"node-{place}" for place in range(5))
 SIGNATURES = 4
+FIRST = tuple(NodePut(node(name, labels={"zone": zone})) for name, zone in zip(NAMES, "aab", strict=False))
 
 node_puts = st.sampled_from(NAMES).flatmap(nodes).map(NodePut)
 pod_ids = st.lists(st.integers(1, 12), min_size=1, max_size=6, unique=True).map(tuple)
@@ -73,10 +75,13 @@ def sent(value: Sent) -> Sent:
 
 
 def started(pods: tuple[Pod, ...]) -> tuple[Snapshot, list[int]]:
+    """Three plain nodes and the pods' signatures."""
     table = SignatureTable()
     indexes = [table.intern(pod) for pod in pods]
     snapshot = Snapshot()
     snapshot.apply(SignaturesAdded(table.take_new()))
+    for first in FIRST:
+        snapshot.apply(first)
     return snapshot, [index % len(table) for index in indexes]
 
 
@@ -131,13 +136,15 @@ def test_what_is_kept_from_earlier_decides_like_a_fresh_start(
 @given(pods=signature_pods, history=deltas)
 def test_the_way_to_a_state_does_not_show_in_decisions(pods: tuple[Pod, ...], history: list[Delta]) -> None:
     travelled, signatures = started(pods)
-    alive: dict[str, NodePut] = {}
+    alive = {first.node.name: first for first in FIRST}
     running: dict[int, tuple[int, str, bool]] = {}
     for delta in history:
         fit = fitted(delta, len(travelled.signatures))
         travelled.apply(fit)
         _follow(fit, alive, running)
     direct, _ = started(pods)
+    for first in FIRST:
+        direct.apply(NodeRemoved(first.node.name))
 
     for name in sorted(alive, reverse=True):
         direct.apply(alive[name])

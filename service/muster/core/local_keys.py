@@ -146,15 +146,16 @@ class LocalKeys:
         return self._scored(row, slots, taken + 1)
 
     def key_after(self, row: KeyRow, slot: int, taken: int) -> int:
-        """The key of one slot that holds `taken` pods of the shape more than now; REFUSED if no more fits."""
+        """The key of one slot that holds `taken` pods of the shape more than now; REFUSED if no more fits.
+
+        Only for rows that are scored one by one: filters are not asked again.
+        """
         nodes = self._snapshot.nodes
         remaining: list[int] = nodes.free[:, slot].tolist()
         for resource, amount in row.amounts:
             remaining[resource] -= amount * (taken + 1)
             if remaining[resource] < 0:
                 return REFUSED
-        if row.exclusive and taken:
-            return REFUSED
         state = (*remaining, *nodes.allocatable[:, slot].tolist())
         score = row.scores.get(state)
         if score is None:
