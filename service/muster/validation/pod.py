@@ -13,7 +13,7 @@ from muster.model.names import dns_subdomain_fault
 from muster.model.pod import PHASES, Pod, PodBatch, PodSpec
 from muster.validation.affinity import affinity_faults
 from muster.validation.containers import container_faults
-from muster.validation.fields import Faults, least_faults, optional_choice_faults, optional_name_faults
+from muster.validation.fields import Faults, optional_choice_faults, optional_name_faults, range_faults
 from muster.validation.labels import label_map_faults
 from muster.validation.metadata import identity_faults, namespace_faults, shared_metadata_faults, uid_faults
 from muster.validation.placement_terms import gate_faults, spread_faults, toleration_faults
@@ -22,6 +22,10 @@ from muster.validation.seen import Seen
 from muster.validation.violations import DUPLICATE, INVALID, REQUIRED, TOO_MANY, Violation
 
 LONGEST_SCHEDULER_NAME = 253
+# What may be added to any time without leaving 64 bits of microseconds.
+LONGEST_GRACE_SECONDS = 2**31 - 1
+FIRST_MOMENT_US = -62_135_596_800 * 10**6
+LAST_MOMENT_US = 253_402_300_800 * 10**6 - 1
 
 _MOST_REMEMBERED = 4096
 
@@ -42,7 +46,9 @@ def _spec_faults(spec: PodSpec) -> Faults:
         yield Violation(
             "spec.schedulerName", TOO_MANY, f"must be at most {LONGEST_SCHEDULER_NAME} characters long"
         )
-    yield from least_faults("spec.terminationGracePeriodSeconds", spec.termination_grace_period_seconds, 0)
+    yield from range_faults(
+        "spec.terminationGracePeriodSeconds", spec.termination_grace_period_seconds, 0, LONGEST_GRACE_SECONDS
+    )
 
 
 class PodRules:
@@ -51,7 +57,7 @@ class PodRules:
     def __init__(self) -> None:
         self._specs: Seen[PodSpec, tuple[Violation, ...]] = Seen(validate_pod_spec)
         self._metadata: dict[tuple[int, ...], tuple[Pod, tuple[Violation, ...]]] = {}
-        self._right: set[tuple[str, str, str]] = set()
+        self._right: dict[tuple[str, str, int], Pod] = {}
 
     def pod_faults(self, pod: Pod) -> tuple[Violation, ...]:
         """All faults of a pod, without its name in their texts."""
@@ -76,7 +82,7 @@ class PodRules:
         return known[1] + self._specs.of(pod.spec) if known[1] else self._specs.of(pod.spec)
 
     def _own_faults(self, pod: Pod) -> tuple[Violation, ...]:
-        repeated = (pod.namespace, pod.group, pod.status.phase)
+        repeated = (pod.namespace, pod.group, id(pod.status))
         if (
             repeated in self._right
             and not (pod.gates or pod.node_name or pod.uid or pod.resource_version)
@@ -85,7 +91,7 @@ class PodRules:
             return ()
         placement = tuple(_placement_faults(pod))
         if not placement and len(self._right) < _MOST_REMEMBERED:
-            self._right.add(repeated)
+            self._right[repeated] = pod
         return (*identity_faults(pod), *placement)
 
 
@@ -98,6 +104,9 @@ def _placement_faults(pod: Pod) -> Iterator[Violation]:
     if pod.node_name and pod.gates:
         yield Violation("spec.nodeName", INVALID, "must not be set while there are scheduling gates")
     yield from optional_choice_faults("status.phase", pod.status.phase, PHASES)
+    start_us = pod.status.start_us
+    if start_us is not None and not FIRST_MOMENT_US <= start_us <= LAST_MOMENT_US:
+        yield Violation("status.startTime", INVALID, "must be between the years 1 and 9999")
 
 
 def _batch_faults(batch: PodBatch) -> Iterator[Violation]:
