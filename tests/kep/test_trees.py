@@ -146,6 +146,22 @@ def test_domains_too_small_for_the_minimum_are_pruned() -> None:
     assert result.group("g").status is UNSCHEDULABLE
 
 
+def test_a_failed_group_names_the_domain_that_came_closest_and_what_it_lacked() -> None:
+    racks = [node(name, "4", labels={"rack": name}) for name in ("r1", "r2", "r3")]
+    cluster = Cluster(*racks)
+    cluster.runs(pod(cpu="2500m"), "r1", "r3")
+    members = (pod("large", cpu="3"), pod("small"), pod("other", cpu="2"))
+
+    result = cluster.schedule(pod_group("g", gang(3), pods=members, same="rack"))
+
+    assert result.group("g").tried == 1
+    assert result.decision.message == (
+        "1 of 3 required pods fit (S=1 R=1 U=1 UU=0); "
+        "no domain holds the minimum (1 tried, 2 ruled out by capacity); rack=r2 came closest; "
+        "0/1 nodes are available: 1 Insufficient cpu."
+    )
+
+
 def test_equal_values_in_different_blocks_are_different_domains() -> None:
     cluster = Cluster(
         node("a", "2", labels={"block": "A", "rack": "1"}), node("b", "2", labels={"block": "B", "rack": "1"})

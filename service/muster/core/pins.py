@@ -12,6 +12,7 @@ from muster.core.tree import GroupTree, leaves
 PINNED_APART = "PINNED_APART"
 PINNED_OUTSIDE = "PINNED_OUTSIDE"
 NO_DOMAIN = "NO_DOMAIN"
+CLOSEST_DOMAIN = "CLOSEST_DOMAIN"
 _MOST_NAMED = 5
 
 
@@ -36,6 +37,12 @@ def allowed_domains(
         if domain.slots is not None and np.isin(slots, domain.slots, assume_unique=True).all()
     ]
     return pinned, [] if pinned else [_outside(pinning, outer)]
+
+
+def closest_domain(domain: Domain) -> Reason:
+    """The candidate in which most of a failed group was placed; the group's counters and reasons are those in it."""
+    details = {"key": domain.key, "value": domain.value}
+    return Reason(CLOSEST_DOMAIN, f"{domain.key}={domain.value} came closest", 0, details)
 
 
 def _no_domain(key: str, outer: Domain) -> Reason:

@@ -18,7 +18,7 @@ from muster.core.domains import Domain
 from muster.core.framework import Profile
 from muster.core.observer import NullObserver, Observer
 from muster.core.ordering import Batch, batches_of
-from muster.core.pins import allowed_domains
+from muster.core.pins import allowed_domains, closest_domain
 from muster.core.placement_view import placement_view
 from muster.core.pod_placement import PodPlacer
 from muster.core.reasons import refusal_of
@@ -126,6 +126,7 @@ class Recursion:
                 best = score, domain
             if best is None and attempt.tally.satisfied >= closest.tally.satisfied:
                 closest = attempt
+                trial.reasons = [closest_domain(domain)]
             self._report(domain, attempt.status, pruned=False)
         if best is not None:
             closest = begin(trial.group)
