@@ -1,7 +1,8 @@
 """What the engine offers to the RPC layer: values and the `SchedulingEngine` Protocol.
 
 All methods run on the event loop's thread and may raise the refusals of `engine.errors`. An acknowledged write is
-durable when its coroutine returns; every read sees at least all writes acknowledged before it.
+durable when its coroutine returns. A read sees all writes acknowledged before it, and answers only once everything
+that it saw is durable: that is why reads are coroutines too.
 """
 
 from __future__ import annotations
@@ -283,11 +284,11 @@ class SchedulingEngine(Protocol):
 
     async def report_pods(self, call: ReportCall) -> ReportAnswer: ...
 
-    def get(self, cluster: str, key: ObjectKey) -> tuple[ClusterObject, int]:
+    async def get(self, cluster: str, key: ObjectKey) -> tuple[ClusterObject, int]:
         """The object and the revision at which it was read. Raises NotFoundError."""
         ...
 
-    def list(self, cluster: str, selection: ObjectFilter) -> ListAnswer: ...
+    async def list_objects(self, cluster: str, selection: ObjectFilter) -> ListAnswer: ...
 
     def watch(
         self, cluster: str, selection: ObjectFilter, from_revision: int | None
@@ -295,7 +296,7 @@ class SchedulingEngine(Protocol):
         """Batches of at most 200 changes. Raises OutOfRangeError, ResourceExhaustedError (WATCHER_TOO_SLOW)."""
         ...
 
-    def list_clusters(self) -> list[ClusterSummary]: ...
+    async def list_clusters(self) -> list[ClusterSummary]: ...
 
     async def delete_cluster(self, cluster: str) -> None: ...
 
@@ -303,7 +304,7 @@ class SchedulingEngine(Protocol):
         self, cluster: str, unit: ObjectKey, *, validate_only: bool, wait_seconds: float | None
     ) -> ScheduleAnswer: ...
 
-    def queue(self, cluster: str, states: frozenset[UnitState]) -> QueueAnswer: ...
+    async def queue(self, cluster: str, states: frozenset[UnitState]) -> QueueAnswer: ...
 
     def decisions(
         self, cluster: str, from_revision: int | None, selection: DecisionFilter

@@ -131,7 +131,8 @@ class RequestRecord:
 class ClusterWrites:
     """What one transaction changes in one cluster; it may span several revisions, `entries` has one for each.
 
-    `puts` holds the final state of every object written, `removed` the last state of those that go.
+    `puts` holds the final state of every object written, `removed` what goes first: an object that is deleted and made
+    again in one transaction is in both, with different ordinals.
     `token` is the fencing token: the transaction fails if another owner has taken the cluster.
     """
 

@@ -113,3 +113,6 @@ class CompositePodGroup(Group):
     @property
     def key(self) -> ObjectKey:
         return ObjectKey(COMPOSITE_POD_GROUP, self.namespace, self.name)
+
+
+AnyGroup = PodGroup | CompositePodGroup

@@ -1,0 +1,127 @@
+"""Turns changes of objects into deltas of the snapshot's arrays, and keeps the signature of every pod.
+
+The same deltas go to the snapshot of this process and to the replica in a worker process, so the two stay equal.
+Deltas are collected while a revision is made and applied in one go, since 10 000 pods in one delta cost a few
+milliseconds and in 10 000 deltas a hundredfold.
+"""
+
+from __future__ import annotations
+
+from muster.core.deltas import Delta, NodePut, NodeRemoved, PodsBound, PodsLeaving, PodsUnbound, SignaturesAdded
+from muster.core.signature import SignatureTable
+from muster.core.snapshot import Snapshot
+from muster.engine.queueing_hints import EventKind
+from muster.model.node import Node
+from muster.model.pod import Pod
+
+
+class ArrayFeed:
+    """`snapshot` is current once `flush` has run; `subscribe` gives a replica its start and all later deltas."""
+
+    def __init__(self) -> None:
+        self.snapshot = Snapshot()
+        self.signatures = SignatureTable()
+        self._known = 0
+        self._pending: list[Delta] = []
+        self._bound: list[tuple[int, int, str]] = []
+        self._outbox: list[Delta] | None = None
+
+    def signature_of(self, pod: Pod) -> int:
+        """The index of what filters and scores read of the pod."""
+        return self.signatures.intern(pod)
+
+    def node_changed(self, old: Node | None, new: Node | None) -> EventKind | None:
+        """Note a node that came, changed or went; the event that it is for waiting units."""
+        if new is None:
+            self._append(NodeRemoved(old.name if old is not None else ""))
+            return EventKind.NODE_REMOVED
+        if old is not None and _offer(old) == _offer(new):
+            return None
+        self._append(NodePut(new))
+        return EventKind.NODE_ADDED if old is None else EventKind.NODE_CHANGED
+
+    def pod_changed(self, old: Pod | None, new: Pod | None) -> EventKind | None:
+        """Note a pod that took, kept or gave back room."""
+        had = old is not None and _uses_room(old)
+        has = new is not None and _uses_room(new)
+        if not has:
+            if had and old is not None:
+                self._append(PodsUnbound((old.ordinal,)))
+                return EventKind.POD_FREED
+            return None
+        assert new is not None
+        if not had:
+            self._bound.append((new.ordinal, self.signatures.intern(new), new.node_name))
+            return EventKind.POD_BOUND
+        assert old is not None
+        return self._bound_pod_changed(old, new)
+
+    def _bound_pod_changed(self, old: Pod, new: Pod) -> EventKind | None:
+        before, after = self.signatures.intern(old), self.signatures.intern(new)
+        moved = old.node_name != new.node_name
+        if moved or before != after:
+            self._append(PodsUnbound((old.ordinal,)))
+            self._bound.append((new.ordinal, after, new.node_name))
+        if new.is_leaving and (moved or before != after or not old.is_leaving):
+            self._append(PodsLeaving((new.ordinal,)))
+        if moved:
+            return EventKind.POD_FREED
+        return EventKind.POD_RELABELLED if before != after else None
+
+    def flush(self) -> Snapshot:
+        """Bring the snapshot up to date and return it."""
+        self._close_bound()
+        self._announce_signatures()
+        for delta in self._pending:
+            self.snapshot.apply(delta)
+        if self._outbox is not None:
+            self._outbox.extend(self._pending)
+        self._pending.clear()
+        return self.snapshot
+
+    def subscribe(self) -> Snapshot:
+        """The state from which a replica starts; `take_deltas` has what follows."""
+        snapshot = self.flush()
+        self._outbox = []
+        return snapshot
+
+    def take_deltas(self) -> list[Delta]:
+        """Deltas since the last call, for the replica."""
+        self.flush()
+        taken = self._outbox or []
+        self._outbox = []
+        return taken
+
+    def unsubscribe(self) -> None:
+        """The replica is gone."""
+        self._outbox = None
+
+    def _append(self, delta: Delta) -> None:
+        self._close_bound()
+        last = self._pending[-1] if self._pending else None
+        if isinstance(delta, PodsUnbound) and isinstance(last, PodsUnbound):
+            self._pending[-1] = PodsUnbound(last.ids + delta.ids)
+        else:
+            self._pending.append(delta)
+
+    def _close_bound(self) -> None:
+        if self._bound:
+            self._announce_signatures()
+            ids, signatures, nodes = zip(*self._bound, strict=True)
+            self._pending.append(PodsBound(ids, signatures, nodes))
+            self._bound.clear()
+
+    def _announce_signatures(self) -> None:
+        table = self.signatures
+        if len(table) > self._known:
+            self._pending.append(SignaturesAdded(tuple(table[i] for i in range(self._known, len(table)))))
+            self._known = len(table)
+
+
+def _uses_room(pod: Pod) -> bool:
+    return bool(pod.node_name) and not pod.is_terminal
+
+
+def _offer(node: Node) -> tuple[object, ...]:
+    """What placement reads of a node."""
+    return (node.allocatable, node.labels, node.taints, node.unschedulable)

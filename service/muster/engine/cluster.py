@@ -1,0 +1,136 @@
+"""One cluster in memory: objects, queue, pending structures, arrays, and what is written but not yet durable.
+
+Everything here changes inside one step of the event loop and by way of a `Mutation`, so each revision is whole
+wherever it is seen. The writer takes `take_writes` to the store; who answers a client waits for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from muster.engine.array_feed import ArrayFeed
+from muster.engine.cluster_state import ClusterState, Name
+from muster.engine.ports import (
+    ClusterWrites,
+    DecisionRecord,
+    LoadedCluster,
+    LogEntry,
+    PendingGroup,
+    PendingMember,
+    QueuedUnit,
+)
+from muster.engine.scheduling_queue import SchedulingQueue
+from muster.model.meta import POD, ObjectKey
+from muster.model.node import Node
+from muster.model.pod import Pod
+
+
+class Cluster:
+    """`token` is the fencing token of this process for the cluster."""
+
+    def __init__(self, name: str, token: int, scheduler_names: frozenset[str], *, created: bool = False) -> None:
+        self.name = name
+        self.token = token
+        self.state = ClusterState(name, scheduler_names)
+        self.feed = ArrayFeed()
+        self.queue = SchedulingQueue(self._record_unit)
+        self.pending_groups: dict[ObjectKey, ObjectKey] = {}
+        self.pending_members: dict[ObjectKey, ObjectKey] = {}
+        self.waiting_leaves: dict[Name, ObjectKey] = {}
+        self.last_decisions: dict[ObjectKey, DecisionRecord] = {}
+        self.failed_bindings: dict[int, dict[str, int]] = {}
+        self.leaving_until: dict[int, int] = {}
+        self._created = created
+        self._writes: ClusterWrites | None = None
+
+    def load(self, loaded: LoadedCluster) -> None:
+        """Take over what the store holds."""
+        self.state.revision = loaded.revision
+        for item in loaded.objects:
+            self.state.put(item.key, item)
+            if isinstance(item, Node):
+                self.feed.node_changed(None, item)
+        for pod in self.state.objects[POD].values():
+            if isinstance(pod, Pod):
+                self.feed.pod_changed(None, pod)
+                self.note_leaving(pod)
+        self.queue.load(loaded.units)
+        self.pending_groups = {row.key: row.missing for row in loaded.pending_groups}
+        self.pending_members = {row.key: row.missing for row in loaded.pending_members}
+        for row in loaded.pending_members:
+            waiting = self.state.pod(row.key.namespace, row.key.name)
+            if waiting is not None:
+                self.waiting_leaves[waiting.namespace, waiting.group] = row.missing
+        self.feed.flush()
+
+    def note_leaving(self, pod: Pod) -> None:
+        """Remember when a leaving pod's grace ends (0: never by itself)."""
+        if pod.is_leaving and pod.deletion_us is not None:
+            self.leaving_until[pod.ordinal] = pod.deletion_us
+        else:
+            self.leaving_until.pop(pod.ordinal, None)
+
+    def set_pending_group(self, key: ObjectKey, missing: ObjectKey | None) -> None:
+        """The group's root is not there (or is, with None)."""
+        if missing is None:
+            if self.pending_groups.pop(key, None) is not None:
+                writes = self.writes()
+                writes.pending_group_puts.pop(key, None)
+                writes.pending_group_removals.add(key)
+        elif self.pending_groups.get(key) != missing:
+            self.pending_groups[key] = missing
+            writes = self.writes()
+            writes.pending_group_removals.discard(key)
+            writes.pending_group_puts[key] = PendingGroup(key, missing)
+
+    def set_pending_member(self, key: ObjectKey, missing: ObjectKey | None) -> None:
+        """The pod's group or root is not there (or is, with None)."""
+        if missing is None:
+            if self.pending_members.pop(key, None) is not None:
+                writes = self.writes()
+                writes.pending_member_puts.pop(key, None)
+                writes.pending_member_removals.add(key)
+        elif self.pending_members.get(key) != missing:
+            self.pending_members[key] = missing
+            writes = self.writes()
+            writes.pending_member_removals.discard(key)
+            writes.pending_member_puts[key] = PendingMember(key, missing)
+
+    def append(self, entry: LogEntry) -> None:
+        """Add a finished revision to what goes to the store."""
+        writes = self.writes()
+        writes.entries.append(entry)
+        writes.revision = entry.revision
+
+    def writes(self) -> ClusterWrites:
+        """The writes of the transaction that is being filled."""
+        if self._writes is None:
+            self._writes = ClusterWrites(self.name, self.token, self.state.revision, created=self._created)
+            self._created = False
+        return self._writes
+
+    def take_writes(self) -> ClusterWrites | None:
+        """Hand over all writes since the last call; None if there are none."""
+        taken, self._writes = self._writes, None
+        if taken is not None:
+            taken.revision = self.state.revision
+        return taken
+
+    @property
+    def has_writes(self) -> bool:
+        return self._writes is not None
+
+    def remember(self, records: Iterable[DecisionRecord]) -> None:
+        """Keep the last decision of each unit that is still queued."""
+        for record in records:
+            self.last_decisions[record.decision.unit] = record
+
+    def _record_unit(self, key: ObjectKey, row: QueuedUnit | None) -> None:
+        writes = self.writes()
+        if row is None:
+            writes.unit_puts.pop(key, None)
+            writes.unit_removals.add(key)
+            self.last_decisions.pop(key, None)
+        else:
+            writes.unit_removals.discard(key)
+            writes.unit_puts[key] = row

@@ -1,0 +1,126 @@
+"""The objects of one cluster with the indexes that every question needs. Knows nothing of SQL, time or queues.
+
+It is the mirror of the store plus what is being written: callers that answer clients wait until the revision that
+they saw is durable. Changed by `put` and `remove` alone, which keep all indexes right.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from muster.engine.members import Members
+from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
+from muster.model.meta import COMPOSITE_POD_GROUP, KINDS, POD, POD_GROUP, ObjectKey
+from muster.model.objects import ClusterObject
+from muster.model.pod import Pod
+
+Name = tuple[str, str]
+_NO_MEMBERS = Members(frozenset())
+
+
+class ClusterState:
+    """`revision` is that of the newest write in it. Names are (namespace, name); `scheduler_names` are those of our profiles."""
+
+    def __init__(self, name: str, scheduler_names: frozenset[str], revision: int = 0) -> None:
+        self.scheduler_names = scheduler_names
+        self.name = name
+        self.revision = revision
+        self.objects: dict[str, dict[Name, ClusterObject]] = {kind: {} for kind in KINDS}
+        self._members: dict[Name, Members] = {}
+        self._children: dict[Name, dict[ObjectKey, AnyGroup]] = {}
+        self._on_node: defaultdict[str, dict[int, Pod]] = defaultdict(dict)
+        self._dependents: defaultdict[str, dict[ObjectKey, None]] = defaultdict(dict)
+
+    def get(self, key: ObjectKey) -> ClusterObject | None:
+        return self.objects[key.kind].get((key.namespace, key.name))
+
+    def pod(self, namespace: str, name: str) -> Pod | None:
+        found = self.objects[POD].get((namespace, name))
+        return found if isinstance(found, Pod) else None
+
+    def group(self, key: ObjectKey) -> AnyGroup | None:
+        found = self.get(key)
+        return found if isinstance(found, PodGroup | CompositePodGroup) else None
+
+    def members(self, namespace: str, group: str) -> Members:
+        """Pods that name the PodGroup, whether it exists or not. Not to be changed by the caller."""
+        return self._members.get((namespace, group), _NO_MEMBERS)
+
+    def children(self, namespace: str, composite: str) -> list[AnyGroup]:
+        """Groups that name the CompositePodGroup as their parent, in creation order, then name, then kind."""
+        found = self._children.get((namespace, composite), {})
+        return sorted(found.values(), key=lambda group: (group.ordinal, group.name, type(group).__name__))
+
+    def pods_on(self, node_name: str) -> list[Pod]:
+        """Bound pods of a node, in creation order, finished ones included."""
+        return [pod for _, pod in sorted(self._on_node.get(node_name, {}).items())]
+
+    def dependents(self, uid: str) -> list[ObjectKey]:
+        """Objects that name this uid as an owner, in order of arrival."""
+        return list(self._dependents.get(uid, ()))
+
+    def put(self, key: ObjectKey, new: ClusterObject) -> ClusterObject | None:
+        """Add or replace an object; returns its earlier state."""
+        objects = self.objects[key.kind]
+        name = (key.namespace, key.name)
+        old = objects.get(name)
+        objects[name] = new
+        if isinstance(new, Pod):
+            self._index_pod(new, old)
+        elif isinstance(new, PodGroup | CompositePodGroup):
+            parent = new.spec.parent_composite_pod_group_name
+            if parent:
+                self._children.setdefault((new.namespace, parent), {})[key] = new
+        if new.owner_references or (old is not None and old.owner_references):
+            self._index_owners(key, old, new)
+        return old
+
+    def remove(self, key: ObjectKey) -> ClusterObject:
+        """Take an object out; returns its last state. Raises KeyError for an unknown one."""
+        old = self.objects[key.kind].pop((key.namespace, key.name))
+        if isinstance(old, Pod):
+            self._unindex_pod(old)
+        elif isinstance(old, PodGroup | CompositePodGroup):
+            parent = old.spec.parent_composite_pod_group_name
+            if parent:
+                del self._children[old.namespace, parent][key]
+        if old.owner_references:
+            self._index_owners(key, old, None)
+        return old
+
+    def _index_pod(self, new: Pod, old: ClusterObject | None) -> None:
+        if new.group:
+            members = self._members.get((new.namespace, new.group))
+            if members is None:
+                members = self._members[new.namespace, new.group] = Members(self.scheduler_names)
+            members.put(new)
+        if isinstance(old, Pod) and old.node_name and old.node_name != new.node_name:
+            del self._on_node[old.node_name][old.ordinal]
+        if new.node_name:
+            self._on_node[new.node_name][new.ordinal] = new
+
+    def _unindex_pod(self, old: Pod) -> None:
+        if old.group:
+            members = self._members[old.namespace, old.group]
+            members.remove(old)
+            if not members.pods:
+                del self._members[old.namespace, old.group]
+        if old.node_name:
+            del self._on_node[old.node_name][old.ordinal]
+
+    def _index_owners(self, key: ObjectKey, old: ClusterObject | None, new: ClusterObject | None) -> None:
+        for reference in old.owner_references if old is not None else ():
+            self._dependents[reference.uid].pop(key, None)
+        for reference in new.owner_references if new is not None else ():
+            self._dependents[reference.uid][key] = None
+
+
+def group_key_of(pod: Pod) -> ObjectKey:
+    """The PodGroup that the pod names."""
+    return ObjectKey(POD_GROUP, pod.namespace, pod.group)
+
+
+def parent_key_of(group: AnyGroup) -> ObjectKey | None:
+    """The CompositePodGroup that the group names as its parent; None for a root."""
+    parent = group.spec.parent_composite_pod_group_name
+    return ObjectKey(COMPOSITE_POD_GROUP, group.namespace, parent) if parent else None

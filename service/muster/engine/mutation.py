@@ -1,0 +1,153 @@
+"""One revision in the making: puts and removals, and all that follows from them, as one atomic step.
+
+`finish` settles what the writes entail, in this order: protected groups that nothing holds any more go; pods and
+groups move between the pending structures and the queue; units are gated, activated or leave; waiting units that an
+event may help are woken; the log entry is made. A mutation that changed nothing makes no revision.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from muster.engine.cluster import Cluster
+from muster.engine.cluster_state import group_key_of, parent_key_of
+from muster.engine.conditions import PodConditions
+from muster.engine.ports import Change, EventType, LogEntry
+from muster.engine.queueing_hints import EventKind
+from muster.engine.settlement import settle_deletions, settle_pending, settle_units
+from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
+from muster.model.meta import ObjectKey
+from muster.model.node import Node
+from muster.model.objects import ClusterObject
+from muster.model.pod import Pod, PodStatus
+
+
+class Edit(NamedTuple):
+    """First and last state of one object in a mutation; None where it did not or does not exist."""
+
+    old: ClusterObject | None
+    new: ClusterObject | None
+
+
+class Mutation:
+    """`revision` and `now_us` are what all objects of this revision carry. Must be finished in the same loop step."""
+
+    def __init__(self, cluster: Cluster, now_us: int) -> None:
+        self.cluster = cluster
+        self.state = cluster.state
+        self.revision = cluster.state.revision + 1
+        self.now_us = now_us
+        self.pod_conditions = PodConditions(now_us)
+        self.edits: dict[ObjectKey, Edit] = {}
+        self.touched_groups: dict[ObjectKey, None] = {}
+        self.restructured: dict[ObjectKey, None] = {}
+        self.touched_pods: dict[ObjectKey, None] = {}
+        self.settled_units: set[ObjectKey] = set()
+        self.events: dict[EventKind, None] = {}
+
+    def put(self, new: ClusterObject) -> None:
+        """Write an object that carries this revision already."""
+        key = new.key
+        old = self._store(key, new)
+        if isinstance(new, Pod):
+            self._pod_event(old if isinstance(old, Pod) else None, new)
+            self._touch_pod(key, new)
+        elif isinstance(new, Node):
+            self._note(self.cluster.feed.node_changed(old if isinstance(old, Node) else None, new))
+        elif isinstance(new, PodGroup | CompositePodGroup):
+            self._touch_group(key, new, restructured=old is None)
+
+    def restate(self, new: Pod | AnyGroup) -> None:
+        """Write an object of which the conditions alone changed: no unit is concerned by it."""
+        self._store(new.key, new)
+
+    def remove(self, key: ObjectKey) -> None:
+        """Take an object out for good."""
+        old = self.state.remove(key)
+        first = self.edits[key].old if key in self.edits else old
+        self.edits[key] = Edit(first, None)
+        if isinstance(old, Pod):
+            self._pod_event(old, None)
+            self._touch_pod(key, old)
+            self.cluster.set_pending_member(key, None)
+            self.cluster.failed_bindings.pop(old.ordinal, None)
+        elif isinstance(old, Node):
+            self._note(self.cluster.feed.node_changed(old, None))
+        elif isinstance(old, PodGroup | CompositePodGroup):
+            self._touch_group(key, old, restructured=True)
+
+    def set_pod_status(self, pod: Pod, status: PodStatus) -> None:
+        """Restate a pod if its status changed."""
+        if status is not pod.status:
+            self.restate(replace(pod, status=status, resource_version=self.revision))
+
+    def set_group(self, group: AnyGroup, changed: AnyGroup) -> None:
+        """Restate a group if its conditions changed."""
+        if changed is not group:
+            self.restate(replace(changed, resource_version=self.revision))
+
+    def finish(self) -> bool:
+        """Settle, log, and hand over to the writer; False if nothing was written."""
+        settle_deletions(self)
+        settle_pending(self)
+        settle_units(self)
+        self.cluster.queue.happened(self.events, self.now_us)
+        changes = tuple(change for change in map(_change, self.edits.values()) if change is not None)
+        if not changes:
+            return False
+        self.commit(changes)
+        return True
+
+    def commit(self, changes: tuple[Change, ...]) -> None:
+        """Make the revision: the log entry and the final states of its objects."""
+        writes = self.cluster.writes()
+        for change in changes:
+            key = change.object.key
+            if change.type is EventType.DELETED:
+                writes.puts.pop(key, None)
+                writes.removed.setdefault(key, change.object)
+            else:
+                writes.puts[key] = change.object
+        self.state.revision = self.revision
+        self.cluster.append(LogEntry(self.revision, self.now_us, changes))
+
+    def _store(self, key: ObjectKey, new: ClusterObject) -> ClusterObject | None:
+        old = self.state.put(key, new)
+        edit = self.edits.get(key)
+        self.edits[key] = Edit(old if edit is None else edit.old, new)
+        return old
+
+    def _pod_event(self, old: Pod | None, new: Pod | None) -> None:
+        self._note(self.cluster.feed.pod_changed(old, new))
+        if new is not None and (new.deletion_us is not None or (old is not None and old.is_leaving)):
+            self.cluster.note_leaving(new)
+        elif new is None and old is not None:
+            self.cluster.leaving_until.pop(old.ordinal, None)
+
+    def _touch_pod(self, key: ObjectKey, pod: Pod) -> None:
+        self.touched_pods[key] = None
+        if pod.group:
+            self.touched_groups[group_key_of(pod)] = None
+
+    def _touch_group(self, key: ObjectKey, group: AnyGroup, *, restructured: bool) -> None:
+        self.touched_groups[key] = None
+        if restructured:
+            self.restructured[key] = None
+        parent = parent_key_of(group)
+        if parent is not None:
+            self.touched_groups[parent] = None
+
+    def _note(self, event: EventKind | None) -> None:
+        if event is not None:
+            self.events[event] = None
+
+
+def _change(edit: Edit) -> Change | None:
+    old, new = edit
+    if new is None:
+        return None if old is None else Change(EventType.DELETED, old)
+    if old is None:
+        return Change(EventType.ADDED, new)
+    labels = old.labels if old.labels != new.labels else None
+    return Change(EventType.MODIFIED, new, labels)

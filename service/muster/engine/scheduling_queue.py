@@ -1,0 +1,245 @@
+"""The scheduling queue of one cluster: the mirror of its rows in SQL, in the order in which units are tried.
+
+States (semantics 4): GATED units wait for members or gates; ACTIVE ones are popped by priority, then by the time of
+their first pending pod, then key; BACKOFF ones become active at `not_before_us`; UNSCHEDULABLE ones wait for an event
+that may help, or for the safety net. IN_FLIGHT is kept beside the rows: it never reaches the store.
+Every change of a row is handed to `record`, which puts it into the transaction under way.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from muster.engine.ports import QueuedUnit, UnitState
+from muster.engine.queueing_hints import EventKind, may_help
+from muster.model.meta import POD, ObjectKey
+
+SECOND_US = 1_000_000
+POD_BACKOFF_CAP_SECONDS = 10
+GROUP_BACKOFF_CAP_SECONDS = 60
+SAFETY_NET_US = 300 * SECOND_US
+
+Order = tuple[int, int, int, ObjectKey]
+
+
+@dataclass(slots=True)
+class _Flight:
+    """A unit that a worker has: whether it changed, and what happened around it, since its snapshot."""
+
+    changed: bool = False
+    events: dict[EventKind, None] = field(default_factory=dict)
+
+
+class SchedulingQueue:
+    """`record(key, row)` is called for every changed row, with None for one that left."""
+
+    def __init__(self, record: Callable[[ObjectKey, QueuedUnit | None], None]) -> None:
+        self._record = record
+        self.rows: dict[ObjectKey, QueuedUnit] = {}
+        self._active: list[Order] = []
+        self._timers: list[tuple[int, ObjectKey]] = []
+        self._front: dict[ObjectKey, int] = {}
+        self._in_flight: dict[ObjectKey, _Flight] = {}
+        self._waiting: dict[ObjectKey, None] = {}
+
+    def load(self, units: Iterable[QueuedUnit]) -> None:
+        """Take over the rows of the store as they are."""
+        for row in units:
+            self._index(row)
+
+    def get(self, key: ObjectKey) -> QueuedUnit | None:
+        """The row with its live state: IN_FLIGHT while a worker has the unit."""
+        row = self.rows.get(key)
+        if row is not None and key in self._in_flight:
+            return replace(row, state=UnitState.IN_FLIGHT)
+        return row
+
+    def order(self, row: QueuedUnit) -> Order:
+        """The sort key: priority, asked for by a caller, time of the first pending pod, key."""
+        return (-row.priority, self._front.get(row.key, 1), row.since_us, row.key)
+
+    def put(self, row: QueuedUnit) -> None:
+        """Store a row; an unchanged one costs nothing."""
+        if self.rows.get(row.key) == row:
+            return
+        self._index(row)
+        self._record(row.key, row)
+
+    def remove(self, key: ObjectKey) -> None:
+        """Forget a unit that has no pending pods any more."""
+        if self.rows.pop(key, None) is not None:
+            self._waiting.pop(key, None)
+            self._front.pop(key, None)
+            self._record(key, None)
+
+    def activate(self, key: ObjectKey) -> None:
+        """Make a unit ready to be tried now; its failures in a row stay counted."""
+        row = self.rows.get(key)
+        if row is not None and row.state is not UnitState.ACTIVE:
+            self.put(replace(row, state=UnitState.ACTIVE))
+
+    def bring_forward(self, key: ObjectKey) -> None:
+        """Put the unit at the front of its priority and make it active (a caller asked for a cycle)."""
+        row = self.rows.get(key)
+        if row is not None:
+            self._front[key] = 0
+            self.put(replace(row, state=UnitState.ACTIVE))
+            heapq.heappush(self._active, self.order(row))
+
+    def changed(self, key: ObjectKey, priority: int, now_us: int) -> None:
+        """The unit is admissible and its own pods, groups or minimums changed: try it afresh, without backoff."""
+        row = self.rows.get(key)
+        flight = self._in_flight.get(key)
+        if flight is not None:
+            flight.changed = True
+            return
+        since = row.since_us if row is not None else now_us
+        self.put(QueuedUnit(key=key, state=UnitState.ACTIVE, priority=priority, since_us=since))
+
+    def gated(self, key: ObjectKey, priority: int, now_us: int, because: str) -> bool:
+        """The unit is not admissible. True if it was not gated before."""
+        row = self.rows.get(key)
+        flight = self._in_flight.get(key)
+        if flight is not None:
+            flight.changed = True
+            return False
+        since = row.since_us if row is not None else now_us
+        new = row is None or row.state is not UnitState.GATED
+        if new:
+            self.put(
+                QueuedUnit(key=key, state=UnitState.GATED, priority=priority, since_us=since, message=because)
+            )
+        return new
+
+    def pop(self) -> QueuedUnit | None:
+        """The next unit to try, now in flight; None if no unit is active."""
+        while self._active:
+            order = heapq.heappop(self._active)
+            row = self.rows.get(order[3])
+            if row is None or row.state is not UnitState.ACTIVE or row.key in self._in_flight:
+                continue
+            if self.order(row) != order:
+                continue
+            self._in_flight[row.key] = _Flight()
+            self._front.pop(row.key, None)
+            return row
+        return None
+
+    def landed(self, key: ObjectKey) -> bool:
+        """The unit is not in flight any more. True if it changed meanwhile and must go round again."""
+        flight = self._in_flight.pop(key, None)
+        return flight is not None and flight.changed
+
+    def events_in_flight(self, key: ObjectKey) -> tuple[EventKind, ...]:
+        """What happened in the cluster since the unit was popped: its cycle did not see it."""
+        flight = self._in_flight.get(key)
+        return tuple(flight.events) if flight is not None else ()
+
+    def succeeded(self, key: ObjectKey, now_us: int) -> None:
+        """Pods were bound and some are left: active again at once, keeping its time."""
+        row = self.rows[key]
+        self.put(
+            replace(
+                row, state=UnitState.ACTIVE, attempts=0, not_before_us=0, last_attempt_us=now_us, reasons=()
+            )
+        )
+
+    def failed(self, key: ObjectKey, now_us: int, reasons: tuple[str, ...], message: str) -> None:
+        """Nothing was bound: wait for an event; the n-th failure in a row sets when the unit may return."""
+        row = self.rows[key]
+        attempts = row.attempts + 1
+        self.put(
+            replace(
+                row,
+                state=UnitState.UNSCHEDULABLE,
+                attempts=attempts,
+                not_before_us=backoff_end_us(now_us, attempts, key.kind),
+                last_attempt_us=now_us,
+                reasons=reasons,
+                message=message,
+            )
+        )
+
+    def errored(self, key: ObjectKey, now_us: int, message: str) -> None:
+        """The cycle itself broke: back after the backoff, whatever happens in the cluster."""
+        row = self.rows[key]
+        attempts = row.attempts + 1
+        end = backoff_end_us(now_us, attempts, key.kind)
+        self.put(
+            replace(
+                row,
+                state=UnitState.BACKOFF,
+                attempts=attempts,
+                not_before_us=end,
+                last_attempt_us=now_us,
+                reasons=("SCHEDULER_ERROR",),
+                message=message,
+            )
+        )
+
+    def happened(self, events: Iterable[EventKind], now_us: int) -> None:
+        """Wake the waiting units that one of the events may help."""
+        kinds = tuple(dict.fromkeys(events))
+        for flight in self._in_flight.values():
+            flight.events.update(dict.fromkeys(kinds))
+        for key in list(self._waiting) if kinds else ():
+            row = self.rows[key]
+            if any(may_help(event, row.reasons) for event in kinds):
+                early = row.attempts > 1 and row.not_before_us > now_us
+                self.put(replace(row, state=UnitState.BACKOFF if early else UnitState.ACTIVE))
+
+    def due(self, now_us: int) -> bool:
+        """Move on all units whose time has come; True if one became active."""
+        woken = False
+        while self._timers and self._timers[0][0] <= now_us:
+            at_us, key = heapq.heappop(self._timers)
+            row = self.rows.get(key)
+            if row is not None and _timer_us(row) == at_us:
+                self.put(replace(row, state=UnitState.ACTIVE))
+                woken = True
+        return woken
+
+    def next_due_us(self) -> int | None:
+        """When `due` has work next."""
+        return self._timers[0][0] if self._timers else None
+
+    def has_active(self) -> bool:
+        """Whether `pop` might find a unit."""
+        return bool(self._active)
+
+    def in_order(self) -> list[QueuedUnit]:
+        """All units with their live states, active ones first, in the order in which they are tried."""
+        live = [self.get(key) for key in self.rows]
+        ready = (UnitState.ACTIVE, UnitState.IN_FLIGHT)
+        return sorted(
+            (row for row in live if row is not None),
+            key=lambda row: (row.state not in ready, self.order(row)),
+        )
+
+    def _index(self, row: QueuedUnit) -> None:
+        self.rows[row.key] = row
+        self._waiting.pop(row.key, None)
+        if row.state is UnitState.ACTIVE:
+            heapq.heappush(self._active, self.order(row))
+        if row.state is UnitState.UNSCHEDULABLE:
+            self._waiting[row.key] = None
+        at_us = _timer_us(row)
+        if at_us:
+            heapq.heappush(self._timers, (at_us, row.key))
+
+
+def backoff_end_us(now_us: int, attempts: int, kind: str) -> int:
+    """End of the backoff after the n-th failure in a row, rounded up to a full second so that equals return together."""
+    cap = POD_BACKOFF_CAP_SECONDS if kind == POD else GROUP_BACKOFF_CAP_SECONDS
+    seconds = min(1 << min(attempts - 1, 10), cap)
+    return -(-(now_us + seconds * SECOND_US) // SECOND_US) * SECOND_US
+
+
+def _timer_us(row: QueuedUnit) -> int:
+    if row.state is UnitState.BACKOFF:
+        return row.not_before_us
+    if row.state is UnitState.UNSCHEDULABLE:
+        return row.last_attempt_us + SAFETY_NET_US
+    return 0

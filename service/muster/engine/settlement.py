@@ -1,0 +1,179 @@
+"""What a revision entails beyond what was asked for (semantics 3, 4, 7): the rules that keep derived state right.
+
+Called by `Mutation.finish` in this order, each idempotent: protected groups go when nothing holds them; groups and
+pods with a missing root wait in the pending structures; units are gated, activated, or leave the queue.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from muster.engine.cluster_state import group_key_of, parent_key_of
+from muster.engine.conditions import SCHEDULING_GATED, UNSCHEDULABLE, with_group_condition
+from muster.engine.hierarchy import (
+    Root,
+    Shortage,
+    find_root,
+    is_initially_scheduled,
+    pods_of_unit,
+    shortage,
+    subtree,
+    unbound_pods,
+)
+from muster.engine.members import Standing
+from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
+from muster.model.meta import POD, POD_GROUP, ObjectKey
+from muster.model.pod import Pod
+
+if TYPE_CHECKING:
+    from muster.engine.mutation import Mutation
+
+
+def settle_deletions(mutation: Mutation) -> None:
+    """Remove marked groups without live pods or child groups, bottom-up; owners that waited for their dependents too."""
+    state = mutation.state
+    candidates = list(mutation.touched_groups)
+    while candidates:
+        key = candidates.pop()
+        group = state.group(key)
+        if group is None or group.deletion_us is None or group.finalizers or _is_held(mutation, group):
+            continue
+        parent = parent_key_of(group)
+        mutation.remove(key)
+        if parent is not None:
+            candidates.append(parent)
+
+
+def _is_held(mutation: Mutation, group: AnyGroup) -> bool:
+    """Whether a live pod (leaf) or a child group names the group; a group in a parent cycle is not protected."""
+    state = mutation.state
+    if find_root(state, group.key).cycle:
+        return False
+    if isinstance(group, PodGroup):
+        return state.members(group.namespace, group.name).live > 0
+    return bool(state.children(group.namespace, group.name))
+
+
+def settle_pending(mutation: Mutation) -> None:
+    """Move groups and pods of touched trees into or out of the pending structures."""
+    keys = dict(mutation.touched_groups)
+    for key in mutation.restructured:
+        keys.update(dict.fromkeys(group.key for group in subtree(mutation.state, key)))
+        for child in mutation.state.children(key.namespace, key.name) if key.kind != POD_GROUP else ():
+            keys.update(dict.fromkeys(group.key for group in subtree(mutation.state, child.key)))
+    for key in keys:
+        _settle_group(mutation, key, find_root(mutation.state, key))
+    mutation.touched_groups.update(keys)
+
+
+def _settle_group(mutation: Mutation, key: ObjectKey, root: Root) -> None:
+    cluster, state = mutation.cluster, mutation.state
+    exists = state.group(key) is not None
+    cluster.set_pending_group(key, root.key if root.missing and exists else None)
+    if not exists or root.missing or root.key != key:
+        cluster.queue.remove(key)
+    if key.kind != POD_GROUP:
+        return
+    leaf = (key.namespace, key.name)
+    before = cluster.waiting_leaves.get(leaf)
+    if root.missing:
+        cluster.waiting_leaves[leaf] = root.key
+        _hold_members(mutation, key, root, only_touched=before == root.key)
+    elif before is not None:
+        del cluster.waiting_leaves[leaf]
+        for pod in state.members(*leaf).pods.values():
+            cluster.set_pending_member(pod.key, None)
+
+
+def _hold_members(mutation: Mutation, key: ObjectKey, root: Root, *, only_touched: bool) -> None:
+    """Unbound members of a leaf without a root wait; their condition names what is missing."""
+    what = "its parents form a cycle at" if root.cycle else "waiting for"
+    message = f"{what} {root.key.kind} {root.key.name}"
+    members = mutation.state.members(key.namespace, key.name)
+    for pod in list(members.of(Standing.PENDING, Standing.GATED)):
+        if only_touched and pod.key not in mutation.touched_pods:
+            continue
+        mutation.cluster.set_pending_member(pod.key, root.key)
+        status = mutation.pod_conditions.waiting(pod.status, UNSCHEDULABLE, message, pod.generation)
+        mutation.set_pod_status(pod, status)
+
+
+def settle_units(mutation: Mutation) -> None:
+    """Bring the queue in line with the units that the revision touched."""
+    state = mutation.state
+    units: dict[ObjectKey, None] = {}
+    for key in mutation.touched_groups:
+        root = find_root(state, key)
+        if not root.missing:
+            units[root.key] = None
+    for key in mutation.touched_pods:
+        pod = state.pod(key.namespace, key.name)
+        if pod is None:
+            mutation.cluster.queue.remove(key)
+        elif pod.group:
+            root = find_root(state, group_key_of(pod))
+            if root.missing and (pod.node_name or not pod.is_member):
+                mutation.cluster.set_pending_member(key, None)
+        else:
+            units[key] = None
+    for unit in units:
+        if unit not in mutation.settled_units:
+            settle_unit(mutation, unit)
+
+
+def settle_unit(mutation: Mutation, unit: ObjectKey) -> None:
+    """One unit: out of the queue without pending pods, gated while it is not admissible, else to be tried."""
+    queue = mutation.cluster.queue
+    pending, gated = unbound_pods(mutation.state, unit)
+    if not pending and not gated:
+        queue.remove(unit)
+        return
+    short = shortage_of_unit(mutation, unit)
+    if short is None and pending:
+        queue.changed(unit, unit_priority(mutation, unit), mutation.now_us)
+        return
+    because = short.because if short is not None else f"{gated} pods have scheduling gates"
+    newly = queue.gated(unit, unit_priority(mutation, unit), mutation.now_us, because)
+    if gated:
+        _write_gated_pods(mutation, unit)
+    if newly and short is not None and unit.kind != POD:
+        _write_gated_groups(mutation, unit, short)
+
+
+def shortage_of_unit(mutation: Mutation, unit: ObjectKey) -> Shortage | None:
+    """The recursive pre-enqueue of the unit's root."""
+    if unit.kind == POD:
+        return None
+    root = mutation.state.group(unit)
+    if root is None:
+        return Shortage(unit, "it does not exist")
+    return shortage(mutation.state, root, root_is_scheduled=is_initially_scheduled(root))
+
+
+def unit_priority(mutation: Mutation, unit: ObjectKey) -> int:
+    """The resolved number of the root."""
+    found = mutation.state.get(unit)
+    spec = found.spec if isinstance(found, Pod | PodGroup | CompositePodGroup) else None
+    return (spec.priority or 0) if spec is not None else 0
+
+
+def _write_gated_pods(mutation: Mutation, unit: ObjectKey) -> None:
+    names = mutation.state.scheduler_names
+    for pod in list(pods_of_unit(mutation.state, unit)):
+        if not pod.gates or pod.node_name or not pod.is_member or pod.spec.scheduler_name not in names:
+            continue
+        message = "scheduling gates: " + ", ".join(pod.gates)
+        status = mutation.pod_conditions.waiting(pod.status, SCHEDULING_GATED, message, pod.generation)
+        mutation.set_pod_status(pod, status)
+
+
+def _write_gated_groups(mutation: Mutation, unit: ObjectKey, short: Shortage) -> None:
+    """Every group of the hierarchy that is not True is False; those that are not short themselves name the one that is."""
+    because = f"{short.group.kind} {short.group.name} is not ready: {short.because}"
+    for group in list(subtree(mutation.state, unit)):
+        message = short.because if group.key == short.group else because
+        changed = with_group_condition(
+            group, scheduled=False, reason=UNSCHEDULABLE, message=message, now_us=mutation.now_us
+        )
+        mutation.set_group(group, changed)
+
