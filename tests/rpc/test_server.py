@@ -341,18 +341,26 @@ def test_a_wrong_token_file_is_refused_with_its_line(tmp_path: Path, text: str, 
         read_tokens(file)
 
 
-async def test_pings_every_five_seconds_are_allowed_without_calls(server: RpcServer) -> None:
+@pytest.mark.parametrize(
+    ("limits", "allowed"),
+    [
+        pytest.param(replace(SHORT_LIMITS, ping_seconds=0.9), True, id="as often as allowed"),
+        pytest.param(SHORT_LIMITS, False, id="far too often"),
+    ],
+)
+async def test_a_client_may_ping_as_often_as_allowed_without_calls(server: RpcServer, allowed: bool) -> None:
     options = [
-        ("grpc.keepalive_time_ms", 5_000),
+        ("grpc.keepalive_time_ms", 1_000),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.max_pings_without_data", 0),
     ]
     async with aio.insecure_channel(server.addresses[0], options=options) as channel:
         await channel.channel_ready()
-        changed = asyncio.ensure_future(channel.wait_for_state_change(grpc.ChannelConnectivity.READY))
+        sent_away = asyncio.ensure_future(channel.wait_for_state_change(grpc.ChannelConnectivity.READY))
 
-        # A server that minded would send GOAWAY (too_many_pings) at the third ping.
-        done, _ = await asyncio.wait({changed}, timeout=18)
-        changed.cancel()
+        # A server that minds says so (GOAWAY, too_many_pings) at the fourth ping.
+        done, _ = await asyncio.wait({sent_away}, timeout=6)
+        sent_away.cancel()
 
-    assert not done
+    assert bool(done) is not allowed
+    assert SHORT_LIMITS.ping_seconds < 5

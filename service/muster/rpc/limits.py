@@ -35,5 +35,7 @@ class ServingLimits:
     simulate_seconds: float = 60.0
     bookmark_seconds: float = 8.0
     watcher_seconds: float = 10.0
+    # Clients may ping every 5 s, with or without calls; a little less, since their clocks are not ours.
+    ping_seconds: float = 4.5
     kept_lists: int = 256
     kept_list_seconds: float = 300.0

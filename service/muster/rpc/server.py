@@ -47,9 +47,6 @@ CHANNEL_OPTIONS: list[tuple[str, int]] = [
     ("grpc.max_send_message_length", -1),
     # Two servers on one port would share its calls at random.
     ("grpc.so_reuseport", 0),
-    # Clients may ping every 5 s, with or without calls; a little less, since their clocks are not ours.
-    ("grpc.http2.min_ping_interval_without_data_ms", 4_500),
-    ("grpc.http2.min_recv_ping_interval_without_data_ms", 4_500),
     ("grpc.keepalive_permit_without_calls", 1),
     # Watchers whose machine went away are noticed.
     ("grpc.keepalive_time_ms", 30_000),
@@ -99,7 +96,11 @@ class RpcServer:
         self._health = health.aio.HealthServicer()
         self._telemetry = telemetry or NullRpcTelemetry()
         gate = Gate(self._admission, self._telemetry, options.tokens)
-        self._server = aio.server(interceptors=[gate], options=CHANNEL_OPTIONS)
+        pings = (
+            "grpc.http2.min_recv_ping_interval_without_data_ms",
+            int(options.limits.ping_seconds * 1_000),
+        )
+        self._server = aio.server(interceptors=[gate], options=[*CHANNEL_OPTIONS, pings])
         self._register(engine)
         self.addresses: list[str] = []
 
