@@ -78,15 +78,15 @@ class ObjectDecoder:
         return decoded, _size_faults(size, path, decoded) if size > MAX_OBJECT_BYTES else []
 
     def _pod(self, message: pb.Object, path: str) -> Decoded:
-        pod, violations, size = self._pods.decode(message.pod)
-        if not violations and size <= MAX_OBJECT_BYTES:
+        pod, shape = self._pods.decode(message.pod)
+        if not shape.violations and shape.size <= MAX_OBJECT_BYTES:
             return pod, []
-        return pod, _below(path, violations, pod) + _size_faults(size, path, pod)
+        return pod, _below(path, shape.violations, pod) + _size_faults(shape.size, path, pod)
 
     def _batch(self, message: pb.Object, path: str) -> Decoded:
-        batch, template = self._pods.decode_batch(message.pod_batch)
+        batch, shape = self._pods.decode_batch(message.pod_batch)
         path = f"{path}template."
-        return batch, _below(path, template.violations, batch) + _size_faults(template.size, path, batch)
+        return batch, _below(path, shape.violations, batch) + _size_faults(shape.size, path, batch)
 
 
 class ObjectEncoder:

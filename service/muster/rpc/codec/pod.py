@@ -32,8 +32,11 @@ _NO_VIOLATIONS: tuple[Violation, ...] = ()
 _individual = variation(Pod, "name", "uid", "resource_version", "node_name")
 
 
-class DecodedPod(NamedTuple):
-    """A pod, and what its message says that a Pod cannot hold (paths from the pod); `size` in bytes."""
+class PodShape(NamedTuple):
+    """What the bytes of a pod say beside its name, uid, revision and node.
+
+    `violations`: what a Pod cannot hold (paths from the pod). `size`: in bytes, as sent.
+    """
 
     pod: Pod
     violations: tuple[Violation, ...]
@@ -56,15 +59,15 @@ class PodDecoder:
     """Decodes pods and remembers their shapes over calls, in bounded memory."""
 
     def __init__(self) -> None:
-        self._shapes: dict[bytes, tuple[Pod, tuple[Violation, ...]]] = {}
+        self._shapes: dict[bytes, PodShape] = {}
         self._specs: dict[bytes, PodSpec] = {}
         self._statuses: _Interned[PodStatus] = _Interned()
         self._maps: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
         self._tuples: _Interned[tuple[Hashable, ...]] = _Interned()
         self._bytes = 0
 
-    def decode(self, message: pb.Pod) -> DecodedPod:
-        """The pod that a message describes. The message is the same afterwards, though not in between."""
+    def decode(self, message: pb.Pod) -> tuple[Pod, PodShape]:
+        """The pod that a message describes, and its shape. The message is the same afterwards, though not in between."""
         meta, spec = message.metadata, message.spec
         name, uid, version, node = meta.name, meta.uid, meta.resource_version, spec.node_name
         if name:
@@ -75,10 +78,10 @@ class PodDecoder:
             meta.resource_version = 0
         if node:
             spec.node_name = ""
-        shape = message.SerializePartialToString()
-        known = self._shapes.get(shape)
-        if known is None:
-            known = self._learn(shape, message)
+        shape_bytes = message.SerializePartialToString()
+        shape = self._shapes.get(shape_bytes)
+        if shape is None:
+            shape = self._learn(shape_bytes, message)
         if name:
             meta.name = name
         if uid:
@@ -87,15 +90,15 @@ class PodDecoder:
             meta.resource_version = version
         if node:
             spec.node_name = node
-        return DecodedPod(_individual(known[0], name, uid, version, node), known[1], len(shape))
+        return _individual(shape.pod, name, uid, version, node), shape
 
-    def decode_batch(self, message: pb.PodBatch) -> tuple[PodBatch, DecodedPod]:
-        """The batch that a message describes, and its template as decoded."""
-        template = self.decode(message.template)
-        return PodBatch(template.pod, tuple(message.names), tuple(message.uids)), template
+    def decode_batch(self, message: pb.PodBatch) -> tuple[PodBatch, PodShape]:
+        """The batch that a message describes, and the shape of its template."""
+        template, shape = self.decode(message.template)
+        return PodBatch(template, tuple(message.names), tuple(message.uids)), shape
 
-    def _learn(self, shape: bytes, message: pb.Pod) -> tuple[Pod, tuple[Violation, ...]]:
-        self._make_room(2 * len(shape))
+    def _learn(self, shape_bytes: bytes, message: pb.Pod) -> PodShape:
+        self._make_room(2 * len(shape_bytes))
         metadata = decode_metadata(message.metadata)
         metadata["labels"] = self._shared_map(metadata["labels"])
         metadata["annotations"] = self._shared_map(metadata["annotations"])
@@ -107,8 +110,8 @@ class PodDecoder:
             gates=tuple(gate.name for gate in message.spec.scheduling_gates),
             status=self._statuses.of(_decode_status(message.status)),
         )
-        known = self._shapes[shape] = (pod, _unrepresented(message))
-        return known
+        shape = self._shapes[shape_bytes] = PodShape(pod, _unrepresented(message), len(shape_bytes))
+        return shape
 
     def _make_room(self, size: int) -> None:
         self._bytes += size
@@ -137,7 +140,7 @@ class PodEncoder:
     """Encodes pods; what a pod shares with others is encoded once and then copied."""
 
     def __init__(self) -> None:
-        self._prepared: dict[tuple[int, ...], tuple[Pod, pb.Pod]] = {}
+        self._prepared: dict[tuple[object, ...], tuple[Pod, pb.Pod]] = {}
 
     def encode(self, pod: Pod, message: pb.Pod) -> None:
         """Write a pod into an empty message."""
@@ -156,34 +159,26 @@ class PodEncoder:
 
     def _shared_part(self, pod: Pod) -> pb.Pod:
         key = (
+            pod.namespace,
+            pod.creation_us,
+            pod.deletion_us,
+            pod.deletion_grace_seconds,
             id(pod.spec),
             id(pod.status),
             id(pod.labels),
             id(pod.annotations),
             id(pod.owner_references),
             id(pod.finalizers),
-            hash(pod.namespace),
-            pod.creation_us,
-            pod.deletion_us or 0,
-            pod.deletion_grace_seconds or 0,
         )
         known = self._prepared.get(key)
-        # A hash of the namespace and the two values that 0 stands for may coincide: the pod itself decides.
-        if known is not None and _is_alike(known[0], pod):
+        if known is not None:
             return known[1]
         if len(self._prepared) >= _MOST_VALUES:
             self._prepared.clear()
         message = _encode_shared_part(pod)
+        # With the pod, so that none of the ids is used again.
         self._prepared[key] = (pod, message)
         return message
-
-
-def _is_alike(known: Pod, pod: Pod) -> bool:
-    return (
-        known.namespace == pod.namespace
-        and known.deletion_us == pod.deletion_us
-        and known.deletion_grace_seconds == pod.deletion_grace_seconds
-    )
 
 
 def _encode_shared_part(pod: Pod) -> pb.Pod:

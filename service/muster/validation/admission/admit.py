@@ -127,7 +127,7 @@ def _updated(
 ) -> Answer:
     if isinstance(merged, tuple):
         return _rejected(sent, merged)
-    if merged == stored:
+    if merged is stored or merged == stored:
         return Admitted(stored, Outcome.UNCHANGED)
     has_new_spec = any(getattr(merged, field) != getattr(stored, field) for field in spec_fields)
     updated = replace(

@@ -20,28 +20,31 @@ _MOST = 4096
 class SpecMemo:
     """Resolved specs of pods by the identity of what was sent, so that pods of one shape share one in every call.
 
-    Keeps what it has seen alive, in bounded number; forgets what classes decided when they are others. One a cluster.
+    Keeps what it has seen alive, in bounded number. When classes change, a spec that they do not concern stays the same
+    object. One a cluster.
     """
 
     def __init__(self) -> None:
-        self._classes = PriorityClasses()
-        self._created: dict[int, tuple[PodSpec, Created]] = {}
+        self._created: dict[int, tuple[PodSpec, PriorityClasses, Created]] = {}
         self._merged: dict[tuple[int, int], tuple[PodSpec, PodSpec, Merged]] = {}
 
-    def use(self, classes: PriorityClasses) -> None:
-        """Make `classes` those that resolve priorities."""
-        if classes is not self._classes:
-            self._classes = classes
-            self._created.clear()
-
-    def created(self, sent: PodSpec, resolve: Callable[[PodSpec, PriorityClasses], Created]) -> Created:
-        """The spec that a new pod gets."""
+    def created(
+        self,
+        sent: PodSpec,
+        classes: PriorityClasses,
+        resolve: Callable[[PodSpec, PriorityClasses], Created],
+    ) -> Created:
+        """The spec that a new pod gets where these classes are in force."""
         known = self._created.get(id(sent))
-        if known is None:
-            if len(self._created) >= _MOST:
-                self._created.clear()
-            known = self._created[id(sent)] = (sent, resolve(sent, self._classes))
-        return known[1]
+        if known is not None and known[1] is classes:
+            return known[2]
+        resolved = resolve(sent, classes)
+        if known is not None and known[2] == resolved:
+            resolved = known[2]
+        if len(self._created) >= _MOST:
+            self._created.clear()
+        self._created[id(sent)] = (sent, classes, resolved)
+        return resolved
 
     def merged(self, sent: PodSpec, stored: PodSpec, merge: Callable[[PodSpec, PodSpec], Merged]) -> Merged:
         """The spec that an existing pod gets."""
@@ -68,9 +71,6 @@ class AdmissionContext:
     classes: PriorityClasses
     memo: SpecMemo
     place: int = 0
-
-    def __post_init__(self) -> None:
-        self.memo.use(self.classes)
 
     def next_ordinal(self) -> int:
         """The creation order of the next new object: unique in the cluster."""

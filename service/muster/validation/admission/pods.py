@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
+from operator import attrgetter
 
 from muster.model.names import DEFAULT_NAMESPACE
 from muster.model.pod import (
@@ -44,6 +45,19 @@ _IMMUTABLE_FIELDS = {
     "host_network": "spec.hostNetwork",
 }
 
+_MERGED = (
+    "labels",
+    "annotations",
+    "owner_references",
+    "finalizers",
+    "spec",
+    "gates",
+    "node_name",
+    "status",
+)
+_MERGED_FIELDS = attrgetter(*_MERGED)
+
+_merged_pod = variation(Pod, *_MERGED)
 _new_pod = variation(
     Pod,
     "name",
@@ -62,7 +76,7 @@ _new_pod = variation(
 
 def create_pod(sent: Pod, name: str, uid: str, context: AdmissionContext) -> Pod | Faults:
     """A new pod of that name from what was sent, or why it may not be."""
-    spec = context.memo.created(sent.spec, _resolved_spec)
+    spec = context.memo.created(sent.spec, context.classes, _resolved_spec)
     if isinstance(spec, Violation):
         return (spec,)
     return _new_pod(
@@ -82,28 +96,31 @@ def create_pod(sent: Pod, name: str, uid: str, context: AdmissionContext) -> Pod
 
 
 def merge_pod(sent: Pod, stored: Pod, context: AdmissionContext) -> Pod | Faults:
-    """The stored pod with the caller's metadata, spec and status, its revision and generation as they were."""
+    """The stored pod, itself if nothing differs, else with the caller's metadata, spec and status."""
     spec = context.memo.merged(sent.spec, stored.spec, _merged_spec)
     faults = [*_own_faults(sent, stored), *(spec if isinstance(spec, tuple) else ())]
     if faults or isinstance(spec, tuple):
         return tuple(faults)
-    return replace(
-        stored,
-        labels=sent.labels,
-        annotations=sent.annotations,
-        owner_references=sent.owner_references,
-        finalizers=sent.finalizers,
-        spec=spec,
-        gates=tuple(gate for gate in stored.gates if gate in sent.gates),
-        node_name=sent.node_name or stored.node_name,
-        status=_merged_status(sent.status, stored.status),
+    gates = tuple(gate for gate in stored.gates if gate in sent.gates) if stored.gates else ()
+    status = _merged_status(sent.status, stored.status)
+    merged = (
+        sent.labels,
+        sent.annotations,
+        sent.owner_references,
+        sent.finalizers,
+        spec,
+        gates,
+        sent.node_name or stored.node_name,
+        status,
     )
+    return stored if merged == _MERGED_FIELDS(stored) else _merged_pod(stored, *merged)
 
 
 def _own_faults(sent: Pod, stored: Pod) -> Iterable[Violation]:
+    """Faults of the fields that each pod has for itself."""
     if sent.group != stored.group:
         yield immutable("spec.schedulingGroup.podGroupName")
-    if not set(sent.gates) <= set(stored.gates):
+    if sent.gates and not set(sent.gates) <= set(stored.gates):
         yield Violation("spec.schedulingGates", IMMUTABLE, "must only lose gates once the pod exists")
     if sent.node_name and stored.node_name and sent.node_name != stored.node_name:
         yield Violation("spec.nodeName", IMMUTABLE, f"must not change: the pod is on {stored.node_name}")
@@ -195,6 +212,8 @@ def _new_status(sent: PodStatus) -> PodStatus:
 
 def _merged_status(sent: PodStatus, stored: PodStatus) -> PodStatus:
     """The stored status, itself if nothing was sent that differs."""
+    if not sent.phase and sent.start_us is None and not sent.reason and not sent.message:
+        return stored
     merged = replace(
         stored,
         phase=sent.phase or stored.phase,
