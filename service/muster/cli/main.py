@@ -1,0 +1,49 @@
+"""The `muster` command: its parts put together."""
+
+from __future__ import annotations
+
+import click
+
+from muster.cli.objects import apply, delete, get, watch
+from muster.cli.records import decision, decisions, queue
+from muster.cli.service import health, serve, version
+from muster.cli.session import global_options
+from muster.cli.units import explain, preempt, schedule, simulate
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@global_options
+def muster() -> None:
+    """Decide where whole groups of pods run.
+
+    `muster serve` is the service, everything else a client of it. Exit status: 0 done, 1 refused or unschedulable,
+    2 usage.
+    """
+
+
+for _command in (
+    serve,
+    apply,
+    get,
+    delete,
+    watch,
+    schedule,
+    preempt,
+    explain,
+    simulate,
+    queue,
+    decisions,
+    decision,
+    health,
+    version,
+):
+    muster.add_command(_command)
+
+
+def main() -> None:
+    """Runs the command line."""
+    muster(prog_name="muster")
+
+
+if __name__ == "__main__":
+    main()

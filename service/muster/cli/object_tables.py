@@ -1,0 +1,139 @@
+"""The table of each kind: which facts about an object people want to see first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from rich.markup import escape
+from rich.table import Table
+
+from muster.cli.output import table
+from muster.client.manifest_kinds import CLUSTER_SCOPED
+from muster.v1.composite_pod_group_pb2 import CompositePodGroup
+from muster.v1.disruption_budget_pb2 import PodDisruptionBudget
+from muster.v1.meta_pb2 import Condition
+from muster.v1.node_pb2 import Node
+from muster.v1.object_pb2 import Object
+from muster.v1.pod_group_pb2 import PodGroup
+from muster.v1.pod_pb2 import Pod
+from muster.v1.priority_class_pb2 import PriorityClass
+from muster.v1.workload_pb2 import Workload
+
+NONE = "-"
+USUAL_RESOURCES = ("cpu", "memory", "pods")
+STYLES = {"True": "green", "False": "yellow"}
+
+
+def object_table(kind: str, objects: Iterable[Object]) -> Table:
+    """A table of objects of one kind."""
+    field, titles, cells = _KINDS[kind]
+    place = [] if kind in CLUSTER_SCOPED else ["NAMESPACE"]
+    rows = []
+    for stored in objects:
+        body = getattr(stored, field)
+        where = [body.metadata.namespace] if place else []
+        rows.append([*where, body.metadata.name, *cells(body)])
+    return table([*place, "NAME", *titles], rows)
+
+
+def pod_state(pod: Pod) -> str:
+    """One word on where a pod is in its life."""
+    if pod.metadata.HasField("deletion_timestamp"):
+        return "Leaving"
+    phase = pod.status.phase or "Pending"
+    return "Bound" if phase == "Pending" and pod.spec.node_name else phase
+
+
+def _node(node: Node) -> Sequence[str]:
+    resources = dict(node.status.allocatable or node.status.capacity)
+    extended = [f"{name}={resources[name]}" for name in sorted(set(resources) - set(USUAL_RESOURCES))]
+    taints = [
+        f"{each.key}{f'={each.value}' if each.value else ''}:{each.effect}" for each in node.spec.taints
+    ]
+    return (
+        *(resources.get(name, NONE) for name in USUAL_RESOURCES),
+        _listed(extended),
+        "no" if node.spec.unschedulable else "yes",
+        _listed(taints),
+    )
+
+
+def _pod(pod: Pod) -> Sequence[str]:
+    scheduled = _condition(pod.status.conditions, "PodScheduled")
+    return (
+        pod_state(pod),
+        pod.spec.node_name or NONE,
+        pod.spec.scheduling_group.pod_group_name or NONE,
+        str(pod.spec.priority),
+        escape(scheduled.message) if scheduled and scheduled.status != "True" else "",
+    )
+
+
+def _group(group: PodGroup | CompositePodGroup) -> Sequence[str]:
+    policy = group.spec.scheduling_policy
+    topology = [each.key for each in group.spec.scheduling_constraints.topology]
+    condition = _condition(group.status.conditions, f"{type(group).__name__}InitiallyScheduled")
+    return (
+        _gang(group) if policy.HasField("gang") else "basic",
+        group.spec.parent_composite_pod_group_name or NONE,
+        _listed(topology),
+        str(group.spec.priority),
+        *_judged(condition),
+    )
+
+
+def _gang(group: PodGroup | CompositePodGroup) -> str:
+    if isinstance(group, PodGroup):
+        return f"gang of {group.spec.scheduling_policy.gang.min_count}"
+    return f"gang of {group.spec.scheduling_policy.gang.min_group_count} groups"
+
+
+def _judged(condition: Condition | None) -> Sequence[str]:
+    if condition is None:
+        return (NONE, "")
+    style = STYLES.get(condition.status, "")
+    state = f"[{style}]{condition.reason}[/]" if style else condition.reason
+    return (state, escape(condition.message) if condition.status != "True" else "")
+
+
+def _workload(workload: Workload) -> Sequence[str]:
+    names = [each.name for each in workload.spec.pod_group_templates]
+    names += [each.name for each in workload.spec.composite_pod_group_templates]
+    controller = workload.spec.controller_ref
+    return (_listed(names), f"{controller.kind}/{controller.name}" if controller.name else NONE)
+
+
+def _priority_class(priority_class: PriorityClass) -> Sequence[str]:
+    default = "yes" if priority_class.global_default else "no"
+    return (str(priority_class.value), default, priority_class.preemption_policy or NONE)
+
+
+def _budget(budget: PodDisruptionBudget) -> Sequence[str]:
+    status = budget.status
+    return (
+        budget.spec.min_available or NONE,
+        budget.spec.max_unavailable or NONE,
+        str(status.disruptions_allowed),
+        f"{status.current_healthy}/{status.expected_pods}",
+    )
+
+
+def _listed(words: Sequence[str]) -> str:
+    return ",".join(words) or NONE
+
+
+def _condition(conditions: Iterable[Condition], kind: str) -> Condition | None:
+    return next((each for each in conditions if each.type == kind), None)
+
+
+_GROUP_TITLES = ("POLICY", "PARENT", "TOPOLOGY", "PRIORITY", "STATE", "MESSAGE")
+# Kind to the field of Object, the titles after the name, and the cells under them.
+_KINDS: dict[str, tuple[str, Sequence[str], Callable[..., Sequence[str]]]] = {
+    "Node": ("node", ("CPU", "MEMORY", "PODS", "OTHER", "SCHEDULABLE", "TAINTS"), _node),
+    "Pod": ("pod", ("STATE", "NODE", "GROUP", "PRIORITY", "MESSAGE"), _pod),
+    "PodGroup": ("pod_group", _GROUP_TITLES, _group),
+    "CompositePodGroup": ("composite_pod_group", _GROUP_TITLES, _group),
+    "Workload": ("workload", ("TEMPLATES", "CONTROLLER"), _workload),
+    "PriorityClass": ("priority_class", ("VALUE", "DEFAULT", "PREEMPTION"), _priority_class),
+    "PodDisruptionBudget": ("pod_disruption_budget", ("MIN", "MAX", "ALLOWED", "HEALTHY"), _budget),
+}

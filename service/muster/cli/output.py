@@ -1,0 +1,78 @@
+"""How answers are printed: tables and trees for people, the API's JSON and YAML for programs.
+
+Colours are for terminals only, and tables are cut to the width of one only there.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+
+import click
+import yaml
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import Message
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from muster.cli.session import JSON
+
+WIDTH_WITHOUT_TERMINAL = 250
+
+
+def console() -> Console:
+    """The console of standard output."""
+    width = None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL
+    return Console(file=sys.stdout, width=width, highlight=False, emoji=False, soft_wrap=False)
+
+
+def show(renderable: RenderableType) -> None:
+    """Prints a table, a tree or a line of markup."""
+    console().print(renderable)
+
+
+def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """A table without lines: titles, then a row each."""
+    result = Table(*titles, box=None, pad_edge=False, header_style="bold")
+    for row in rows:
+        result.add_row(*row)
+    return result
+
+
+def as_json(message: Message) -> dict[str, object]:
+    """A message as the API's JSON, fields at their zero value included."""
+    converted: dict[str, object] = MessageToDict(message, always_print_fields_with_no_presence=True)
+    return converted
+
+
+def print_message(message: Message, output: str) -> None:
+    """Prints a message as JSON or YAML."""
+    print_value(as_json(message), output)
+
+
+def print_value(value: object, output: str) -> None:
+    """Prints a value made of JSON's types as JSON or YAML."""
+    if output == JSON:
+        click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    else:
+        click.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=True), nl=False)
+
+
+def print_line(message: Message) -> None:
+    """Prints a message as one line of JSON, for streams."""
+    click.echo(json.dumps(as_json(message), ensure_ascii=False))
+
+
+def progress() -> Progress:
+    """A progress bar on standard error, shown on a terminal only."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[remark]}"),
+        console=Console(file=sys.stderr),
+        disable=not sys.stderr.isatty(),
+    )

@@ -1,0 +1,125 @@
+"""Commands about the service itself: serve, health, version."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from importlib.metadata import version as package_version
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
+
+from muster.cli.output import print_message
+from muster.cli.session import TABLE, Session, client_command
+from muster.client.client import Client
+from muster.client.errors import MusterError
+from muster.client.retry import typed
+from muster.v1.cluster_service_pb2 import GetServerInfoResponse
+
+HEALTH_SECONDS = 5.0
+SERVING = "SERVING"
+
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def _setting(name: str, metavar: str, text: str) -> Callable[[_Command], _Command]:
+    return click.option(f"--{name}", metavar=metavar, help=text)
+
+
+@click.command()
+@_setting("listen", "HOST:PORT", "Address for gRPC; port 0 picks one; '' is no TCP. Default 127.0.0.1:50051.")
+@_setting("uds", "PATH", "Unix socket for gRPC.")
+@_setting("uds-mode", "OCTAL", "Permissions of the socket. Default 660.")
+@_setting("store", "URL", "SQLite or PostgreSQL. Default sqlite:///./muster.db.")
+@_setting("metrics", "HOST:PORT", "Address for /metrics and /healthz. Default: none.")
+@_setting("eviction", "server|client", "Who removes evicted pods. Default server.")
+@_setting("profiles", "NAMES", "Profiles to serve, by comma; the first is the default one.")
+@_setting("workers", "N", "Worker processes; 0 decides in the server's own. Default: cores less one.")
+@_setting("tls-cert", "FILE", "PEM file of the server's certificate chain.")
+@_setting("tls-key", "FILE", "PEM file of its key.")
+@_setting("client-ca", "FILE", "PEM file: clients must show a certificate signed by it.")
+@_setting("token-file", "FILE", "A line a caller: name, token, role (reader, writer, admin).")
+@click.option("--insecure", is_flag=True, default=None, help="Allow plain text beyond this machine.")
+@click.option("--reflection/--no-reflection", default=None, help="Answer gRPC server reflection. Default on.")
+@_setting("log-retention-seconds", "N", "How long a watch can go back. Default 3600.")
+@_setting("log-retention-revisions", "N", "How many revisions a watch can go back. Default 100000.")
+@_setting("decision-retention-seconds", "N", "How long decisions are kept. Default 604800.")
+@_setting("drain-seconds", "N", "How long calls in work may take at the end. Default 20.")
+@_setting("replica", "NAME", "Name of this process. Default: the host's name.")
+@_setting("log-level", "LEVEL", "debug, info, warning or error. Default info.")
+@_setting("log-format", "text|json", "Shape of log lines. Default text.")
+@click.option(
+    "--config", type=click.Path(path_type=Path), metavar="FILE", help="YAML file of the same settings."
+)
+def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401 - the settings judge them
+    """Run the service until SIGTERM or SIGINT.
+
+    Prints `serving on ADDRESS` once calls are answered. Each option may also be an environment variable, such as
+    MUSTER_STORE, or a line of the configuration file; options count first, then variables, then the file.
+    """
+    from muster.app.lifecycle import serve as serve_until_stopped
+    from muster.app.settings import InvalidSettingsError, load_settings
+
+    try:
+        settings = load_settings(flags, config)
+    except InvalidSettingsError as error:
+        raise click.UsageError(str(error)) from error
+    raise click.exceptions.Exit(serve_until_stopped(settings))
+
+
+@click.command()
+@client_command
+def health(session: Session) -> None:
+    """Ask a server whether it serves. Exit status 0 if it does, else 1."""
+    try:
+        state = asyncio.run(_state(session))
+    except (TimeoutError, OSError, MusterError) as error:
+        reason = "no answer in time" if isinstance(error, TimeoutError) else str(error)
+        click.echo(f"{session.server}: {reason}", err=True)
+        raise click.exceptions.Exit(1) from error
+    click.echo(f"{session.server}: {state}")
+    if state != SERVING:
+        raise click.exceptions.Exit(1)
+
+
+async def _state(session: Session) -> str:
+    """The name of the server's state, asked once."""
+    async with session.client() as client:
+        check = client.channel.unary_unary(
+            "/grpc.health.v1.Health/Check",
+            request_serializer=HealthCheckRequest.SerializeToString,
+            response_deserializer=HealthCheckResponse.FromString,
+        )
+        metadata = client.connection.metadata()
+        response = await typed(lambda: check(HealthCheckRequest(), timeout=HEALTH_SECONDS, metadata=metadata))
+    return HealthCheckResponse.ServingStatus.Name(response.status)
+
+
+@click.command()
+@client_command
+def version(session: Session) -> None:
+    """Show the version of this command, and of the server if one answers."""
+    click.echo(f"muster {package_version('muster')}")
+    info = asyncio.run(_server_info(session))
+    if info is None:
+        click.echo(f"no server at {session.server}")
+    elif session.output != TABLE:
+        print_message(info, session.output)
+    else:
+        profiles = ", ".join(info.profiles)
+        click.echo(f"server {info.version} at {session.server} (replica {info.replica}, profiles {profiles})")
+
+
+async def _server_info(session: Session) -> GetServerInfoResponse | None:
+    async with session.client(retry_seconds=0) as client:
+        try:
+            return await _asked(client)
+        except MusterError:
+            return None
+
+
+async def _asked(client: Client) -> GetServerInfoResponse:
+    return await asyncio.wait_for(client.get_server_info(), HEALTH_SECONDS)
