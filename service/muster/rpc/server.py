@@ -96,10 +96,8 @@ class RpcServer:
         self._health = health.aio.HealthServicer()
         self._telemetry = telemetry or NullRpcTelemetry()
         gate = Gate(self._admission, self._telemetry, options.tokens)
-        pings = (
-            "grpc.http2.min_recv_ping_interval_without_data_ms",
-            int(options.limits.ping_seconds * 1_000),
-        )
+        # How often a client may ping; the name says less.
+        pings = ("grpc.http2.min_ping_interval_without_data_ms", int(options.limits.ping_seconds * 1_000))
         self._server = aio.server(interceptors=[gate], options=[*CHANNEL_OPTIONS, pings])
         self._register(engine)
         self.addresses: list[str] = []
