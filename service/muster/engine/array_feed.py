@@ -21,9 +21,9 @@ class ArrayFeed:
     def __init__(self) -> None:
         self.snapshot = Snapshot()
         self.signatures = SignatureTable()
-        self._known = 0
         self._pending: list[Delta] = []
         self._bound: list[tuple[int, int, str]] = []
+        self._unbound: list[int] = []
         self._outbox: list[Delta] | None = None
 
     def signature_of(self, pod: Pod) -> int:
@@ -46,22 +46,23 @@ class ArrayFeed:
         has = new is not None and _uses_room(new)
         if not has:
             if had and old is not None:
-                self._append(PodsUnbound((old.ordinal,)))
+                self._unbind(old.ordinal)
                 return EventKind.POD_FREED
             return None
         assert new is not None
-        if not had:
-            self._bound.append((new.ordinal, self.signatures.intern(new), new.node_name))
+        if not had or old is None:
+            self._bind(new, self.signatures.intern(new))
+            if new.is_leaving:
+                self._append(PodsLeaving((new.ordinal,)))
             return EventKind.POD_BOUND
-        assert old is not None
         return self._bound_pod_changed(old, new)
 
     def _bound_pod_changed(self, old: Pod, new: Pod) -> EventKind | None:
         before, after = self.signatures.intern(old), self.signatures.intern(new)
         moved = old.node_name != new.node_name
         if moved or before != after:
-            self._append(PodsUnbound((old.ordinal,)))
-            self._bound.append((new.ordinal, after, new.node_name))
+            self._unbind(old.ordinal)
+            self._bind(new, after)
         if new.is_leaving and (moved or before != after or not old.is_leaving):
             self._append(PodsLeaving((new.ordinal,)))
         if moved:
@@ -71,6 +72,7 @@ class ArrayFeed:
     def flush(self) -> Snapshot:
         """Bring the snapshot up to date and return it."""
         self._close_bound()
+        self._close_unbound()
         self._announce_signatures()
         for delta in self._pending:
             self.snapshot.apply(delta)
@@ -96,13 +98,18 @@ class ArrayFeed:
         """The replica is gone."""
         self._outbox = None
 
+    def _bind(self, pod: Pod, signature: int) -> None:
+        self._close_unbound()
+        self._bound.append((pod.ordinal, signature, pod.node_name))
+
+    def _unbind(self, ordinal: int) -> None:
+        self._close_bound()
+        self._unbound.append(ordinal)
+
     def _append(self, delta: Delta) -> None:
         self._close_bound()
-        last = self._pending[-1] if self._pending else None
-        if isinstance(delta, PodsUnbound) and isinstance(last, PodsUnbound):
-            self._pending[-1] = PodsUnbound(last.ids + delta.ids)
-        else:
-            self._pending.append(delta)
+        self._close_unbound()
+        self._pending.append(delta)
 
     def _close_bound(self) -> None:
         if self._bound:
@@ -111,11 +118,15 @@ class ArrayFeed:
             self._pending.append(PodsBound(ids, signatures, nodes))
             self._bound.clear()
 
+    def _close_unbound(self) -> None:
+        if self._unbound:
+            self._pending.append(PodsUnbound(tuple(self._unbound)))
+            self._unbound.clear()
+
     def _announce_signatures(self) -> None:
-        table = self.signatures
-        if len(table) > self._known:
-            self._pending.append(SignaturesAdded(tuple(table[i] for i in range(self._known, len(table)))))
-            self._known = len(table)
+        new = self.signatures.take_new()
+        if new:
+            self._pending.append(SignaturesAdded(new))
 
 
 def _uses_room(pod: Pod) -> bool:

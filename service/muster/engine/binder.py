@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from muster.core.decision import Assignments, Decision, DecisionCode, GroupResult, Status
+from muster.core.framework import Profile
+from muster.core.messages import pod_message
 from muster.core.recheck import first_conflict
 from muster.core.tree import Unit, leaves
 from muster.engine.cluster import Cluster
@@ -27,8 +29,11 @@ from muster.engine.ports import AssignmentColumns, DecisionRecord
 from muster.engine.settlement import settle_unit
 from muster.model.meta import POD, ObjectKey
 from muster.model.pod import Pod
+from muster.model.variations import variation
 
 PodsByOrdinal = dict[int, Pod]
+
+_bound = variation(Pod, "node_name", "resource_version", "status")
 
 
 def pods_by_ordinal(cluster: Cluster, unit: Unit) -> PodsByOrdinal:
@@ -43,7 +48,9 @@ def pods_by_ordinal(cluster: Cluster, unit: Unit) -> PodsByOrdinal:
     }
 
 
-def still_holds(cluster: Cluster, unit: Unit, decision: Decision, *, changed: bool) -> Decision | None:
+def still_holds(
+    cluster: Cluster, unit: Unit, profile: Profile, decision: Decision, *, changed: bool
+) -> Decision | None:
     """The decision as it may be committed on the present state: without pods that are gone; None if it must be made anew.
 
     `changed`: the cluster has changed since the decision's snapshot in a way that placement reads.
@@ -62,8 +69,12 @@ def still_holds(cluster: Cluster, unit: Unit, decision: Decision, *, changed: bo
         return decision
     signatures = [cluster.feed.signature_of(pods[ordinal]) for ordinal in columns.pods]
     nodes = [columns.nodes[i] for i in columns.node_index]
-    excluded = [unit.excluded_nodes.get(ordinal, frozenset()) for ordinal in columns.pods]
-    conflict = first_conflict(cluster.feed.flush(), signatures, nodes, excluded)
+    excluded = {
+        i: unit.excluded_nodes[ordinal]
+        for i, ordinal in enumerate(columns.pods)
+        if ordinal in unit.excluded_nodes
+    }
+    conflict = first_conflict(cluster.feed.flush(), profile, signatures, nodes, excluded)
     return decision if conflict is None else None
 
 
@@ -119,14 +130,8 @@ def _bind(mutation: Mutation, assigned: Assignments, pods: PodsByOrdinal) -> Ass
         namespace = pod.namespace
         names.append(pod.name)
         uids.append(pod.uid)
-        mutation.put(
-            replace(
-                pod,
-                node_name=assigned.nodes[place],
-                resource_version=mutation.revision,
-                status=mutation.pod_conditions.scheduled(pod.status, pod.generation),
-            )
-        )
+        status = mutation.pod_conditions.scheduled(pod.status, pod.generation)
+        mutation.put(_bound(pod, assigned.nodes[place], mutation.revision, status))
     return AssignmentColumns(namespace, assigned.nodes, tuple(names), tuple(uids), assigned.node_index)
 
 
@@ -156,7 +161,7 @@ def _write_pods_left(mutation: Mutation, unit: Unit, decision: Decision, pods: P
     own: dict[int, str] = {}
     for result in results_below(decision.result):
         for signature, reasons in result.pod_reasons.items():
-            own[signature] = "; ".join(r.message for r in reasons)
+            own[signature] = pod_message(reasons)
     for leaf in leaves(unit.root):
         for ordinal, signature in zip(leaf.pods.ids, leaf.pods.signatures, strict=True):
             pod = pods.get(ordinal)
@@ -175,7 +180,7 @@ def _move_unit(mutation: Mutation, unit: ObjectKey, decision: Decision) -> None:
     pending, _ = unbound_pods(mutation.state, unit)
     if unit not in queue.rows:
         return
-    if decision.code is DecisionCode.SCHEDULER_ERROR:
+    if decision.code is DecisionCode.SCHEDULER_ERROR and decision.result is None:
         queue.errored(unit, now_us, decision.message)
     elif changed or not pending:
         settle_unit(mutation, unit)

@@ -20,9 +20,11 @@ from muster.engine.ports import (
     QueuedUnit,
 )
 from muster.engine.scheduling_queue import SchedulingQueue
-from muster.model.meta import POD, ObjectKey
+from muster.model.meta import POD, PRIORITY_CLASS, ObjectKey
 from muster.model.node import Node
 from muster.model.pod import Pod
+from muster.model.priority import PriorityClass
+from muster.validation.admission import PriorityClasses, SpecMemo
 
 
 class Cluster:
@@ -40,6 +42,8 @@ class Cluster:
         self.last_decisions: dict[ObjectKey, DecisionRecord] = {}
         self.failed_bindings: dict[int, dict[str, int]] = {}
         self.leaving_until: dict[int, int] = {}
+        self.spec_memo = SpecMemo()
+        self.priority_classes = PriorityClasses()
         self._created = created
         self._writes: ClusterWrites | None = None
 
@@ -54,6 +58,7 @@ class Cluster:
             if isinstance(pod, Pod):
                 self.feed.pod_changed(None, pod)
                 self.note_leaving(pod)
+        self.refresh_priority_classes()
         self.queue.load(loaded.units)
         self.pending_groups = {row.key: row.missing for row in loaded.pending_groups}
         self.pending_members = {row.key: row.missing for row in loaded.pending_members}
@@ -62,6 +67,11 @@ class Cluster:
             if waiting is not None:
                 self.waiting_leaves[waiting.namespace, waiting.group] = row.missing
         self.feed.flush()
+
+    def refresh_priority_classes(self) -> None:
+        """Take the classes from the objects again, after one of them changed."""
+        found = self.state.objects[PRIORITY_CLASS].values()
+        self.priority_classes = PriorityClasses(each for each in found if isinstance(each, PriorityClass))
 
     def note_leaving(self, pod: Pod) -> None:
         """Remember when a leaving pod's grace ends (0: never by itself)."""

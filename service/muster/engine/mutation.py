@@ -21,6 +21,7 @@ from muster.model.meta import ObjectKey
 from muster.model.node import Node
 from muster.model.objects import ClusterObject
 from muster.model.pod import Pod, PodStatus
+from muster.model.priority import PriorityClass
 
 
 class Edit(NamedTuple):
@@ -57,6 +58,8 @@ class Mutation:
             self._note(self.cluster.feed.node_changed(old if isinstance(old, Node) else None, new))
         elif isinstance(new, PodGroup | CompositePodGroup):
             self._touch_group(key, new, restructured=old is None)
+        elif isinstance(new, PriorityClass):
+            self.cluster.refresh_priority_classes()
 
     def restate(self, new: Pod | AnyGroup) -> None:
         """Write an object of which the conditions alone changed: no unit is concerned by it."""
@@ -76,6 +79,8 @@ class Mutation:
             self._note(self.cluster.feed.node_changed(old, None))
         elif isinstance(old, PodGroup | CompositePodGroup):
             self._touch_group(key, old, restructured=True)
+        elif isinstance(old, PriorityClass):
+            self.cluster.refresh_priority_classes()
 
     def set_pod_status(self, pod: Pod, status: PodStatus) -> None:
         """Restate a pod if its status changed."""

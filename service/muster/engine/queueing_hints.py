@@ -26,7 +26,6 @@ _ROOM = _NODE_EVENTS | {EventKind.POD_FREED}
 _ANY = frozenset(EventKind)
 
 _HELPED_BY: dict[str, frozenset[EventKind]] = {
-    "NODE_NAME": _NODE_EVENTS,
     "NODE_UNSCHEDULABLE": _NODE_EVENTS,
     "NODE_TAINTED": _NODE_EVENTS,
     "NODE_AFFINITY": _NODE_EVENTS,
@@ -34,7 +33,10 @@ _HELPED_BY: dict[str, frozenset[EventKind]] = {
     "NO_DOMAIN": _NODE_EVENTS,
     "TOO_MANY_PODS": _ROOM,
     "HOST_PORTS": _ROOM,
-    "NODE_EXCLUDED": _ANY,
+    "TOPOLOGY_SPREAD_KEY": _NODE_EVENTS,
+    "SCHEDULER_NAME_CLASH": frozenset(),
+    "PRIORITY_CLASH": frozenset(),
+    "PREEMPTION_POLICY_CLASH": frozenset(),
 }
 
 

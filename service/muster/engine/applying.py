@@ -1,0 +1,198 @@
+"""Apply as one revision: every object is admitted or the call is refused whole, with all faults and conflicts named.
+
+Stateless faults come from `validation.validate`, looked for before; here are those that need the cluster: what is
+immutable, stale, being deleted, given twice in the call, or its own owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from muster.engine.api import AppliedObject, ApplyAnswer, ApplyCall, Outcome
+from muster.engine.cluster import Cluster
+from muster.engine.errors import ConflictError, FailedPreconditionError, InvalidArgumentError, Precondition
+from muster.engine.mutation import Mutation
+from muster.model.meta import ObjectKey
+from muster.model.objects import ClusterObject
+from muster.model.pod import PodBatch
+from muster.model.priority import PriorityClass
+from muster.validation.admission import (
+    AdmissionContext,
+    Admitted,
+    Answer,
+    Conflict,
+    PriorityClasses,
+    Rejected,
+    admit,
+    admit_batch,
+)
+from muster.validation.objects import key_of
+from muster.validation.violations import DUPLICATE, INVALID, Violation
+
+_MARKED = ("OBJECT_DELETING",)
+
+
+class ApplyPlan:
+    """The admission of one call. Nothing changes before `write`."""
+
+    def __init__(self, cluster: Cluster, call: ApplyCall, mutation: Mutation, make_uid: Callable[[], str]) -> None:
+        self._cluster = cluster
+        self._call = call
+        self._mutation = mutation
+        self._seen: dict[ObjectKey, ClusterObject] = {}
+        self._faults: list[Violation] = []
+        self._conflicts: list[Conflict] = []
+        self._context = AdmissionContext(
+            revision=mutation.revision,
+            time_us=mutation.now_us,
+            make_uid=make_uid,
+            classes=self._classes(),
+            memo=cluster.spec_memo,
+        )
+
+    def admit(self, stateless: Mapping[int, list[Violation]]) -> list[list[Admitted]]:
+        """What each object of the call becomes. Raises the refusal that names every fault, or every conflict."""
+        admitted = [
+            self._admit_one(index, sent, stateless.get(index, []))
+            for index, sent in enumerate(self._call.objects)
+        ]
+        if self._faults:
+            text = f"{len(self._faults)} fault(s) in the objects; nothing was stored"
+            raise InvalidArgumentError("INVALID_OBJECTS", text, self._faults)
+        if self._conflicts:
+            raise _refusal(self._conflicts)
+        return admitted
+
+    def write(self, admitted: list[list[Admitted]]) -> None:
+        """Put every object that differs from what is stored."""
+        for answers in admitted:
+            for answer in answers:
+                if answer.outcome.value != "UNCHANGED":
+                    self._mutation.put(answer.object)
+
+    def _admit_one(
+        self, index: int, sent: ClusterObject | PodBatch | None, faults: list[Violation]
+    ) -> list[Admitted]:
+        path = self._call.paths[index]
+        self._faults.extend(fault._replace(field=path + fault.field) for fault in faults)
+        for refused in self._call.refusals if sent is None else ():
+            if refused.index == index:
+                self._faults.extend(refused.violations)
+        if sent is None:
+            return []
+        answers = (
+            admit_batch(sent, self._find, self._context)
+            if isinstance(sent, PodBatch)
+            else [self._admit_object(sent)]
+        )
+        known = {fault.field for fault in faults}
+        return list(self._sorted_out(path, answers, known, is_batch=isinstance(sent, PodBatch)))
+
+    def _admit_object(self, sent: ClusterObject) -> Answer:
+        key = key_of(sent)
+        stored = self._find(key)
+        if stored is None or stored.deletion_us is None:
+            return admit(sent, stored, self._context)
+        return self._admit_marked(sent, stored)
+
+    def _admit_marked(self, sent: ClusterObject, stored: ClusterObject) -> Answer:
+        """An object with a deletion mark takes no change but the removal of finalizers, which hold it back."""
+        unmarked = replace(stored, deletion_us=None, deletion_grace_seconds=None)
+        answer = admit(sent, unmarked, self._context)
+        if isinstance(answer, Admitted) and set(answer.object.finalizers) < set(stored.finalizers):
+            same = replace(
+                answer.object, finalizers=stored.finalizers, resource_version=stored.resource_version
+            )
+            if same == unmarked:
+                kept = replace(
+                    stored, finalizers=answer.object.finalizers, resource_version=self._mutation.revision
+                )
+                return Admitted(kept, answer.outcome)
+        return admit(sent, stored, self._context)
+
+    def _sorted_out(
+        self, path: str, answers: list[Answer], known: set[str], *, is_batch: bool
+    ) -> Iterator[Admitted]:
+        for answer in answers:
+            if isinstance(answer, Rejected):
+                self._faults.extend(
+                    fault._replace(field=path + fault.field)
+                    for fault in answer.violations
+                    if fault.field not in known
+                )
+            elif isinstance(answer, Conflict):
+                self._conflicts.append(answer)
+            else:
+                self._check_in_call(path, answer.object, is_batch=is_batch)
+                yield answer
+
+    def _check_in_call(self, path: str, item: ClusterObject, *, is_batch: bool) -> None:
+        key = item.key
+        if key in self._seen:
+            field = f"{path}names" if is_batch else f"{path}metadata.name"
+            self._faults.append(Violation(field, DUPLICATE, f"{key} stands in this call twice"))
+        self._seen[key] = item
+        if item.owner_references and self._owns_itself(item):
+            field = f"{path}{'template.' if is_batch else ''}metadata.ownerReferences"
+            self._faults.append(Violation(field, INVALID, f"{key} would own itself through its owners"))
+
+    def _owns_itself(self, item: ClusterObject) -> bool:
+        """Whether climbing owner references, with this call's objects in place, comes back to the object."""
+        start = item.key
+        stack, seen = [item], {start}
+        while stack:
+            for reference in stack.pop().owner_references:
+                for namespace in {item.namespace, ""}:
+                    key = ObjectKey(reference.kind, namespace, reference.name)
+                    if key == start:
+                        return True
+                    owner = self._seen.get(key) or self._stored_owner(key)
+                    if owner is not None and key not in seen and reference.uid in ("", owner.uid):
+                        seen.add(key)
+                        stack.append(owner)
+        return False
+
+    def _stored_owner(self, key: ObjectKey) -> ClusterObject | None:
+        return self._cluster.state.get(key) if key.kind in self._cluster.state.objects else None
+
+    def _find(self, key: ObjectKey) -> ClusterObject | None:
+        return self._cluster.state.get(key)
+
+    def _classes(self) -> PriorityClasses:
+        written = [sent for sent in self._call.objects if isinstance(sent, PriorityClass)]
+        classes = self._cluster.priority_classes
+        return classes.with_written(written) if written else classes
+
+
+def answer_of(call: ApplyCall, admitted: list[list[Admitted]], revision: int) -> ApplyAnswer:
+    """The answer in request order; a batch counts, and its outcome is the strongest of its pods'."""
+    results = [
+        _batch_result(answers) if isinstance(sent, PodBatch) else _result(answers[0])
+        for sent, answers in zip(call.objects, admitted, strict=True)
+    ]
+    return ApplyAnswer(revision, tuple(results))
+
+
+def _result(answer: Admitted) -> AppliedObject:
+    return AppliedObject(
+        Outcome(answer.outcome.value), answer.object.uid, answer.object.resource_version
+    )
+
+
+def _batch_result(answers: list[Admitted]) -> AppliedObject:
+    outcomes = [answer.outcome.value for answer in answers]
+    created, updated = outcomes.count("CREATED"), outcomes.count("UPDATED")
+    strongest = Outcome.CREATED if created else Outcome.UPDATED if updated else Outcome.UNCHANGED
+    version = max((answer.object.resource_version for answer in answers), default=0)
+    return AppliedObject(strongest, "", version, created, updated, len(answers) - created - updated)
+
+
+def _refusal(conflicts: list[Conflict]) -> ConflictError:
+    preconditions = [Precondition(*conflict) for conflict in conflicts]
+    marked = [each for each in preconditions if each.type in _MARKED]
+    text = f"{len(preconditions)} object(s) stand in the way, the first: {preconditions[0].subject} {preconditions[0].description}"
+    if marked and len(marked) == len(preconditions):
+        return FailedPreconditionError("OBJECT_DELETING", text, preconditions)
+    moved = next(each for each in preconditions if each.type not in _MARKED)
+    return ConflictError(moved.type, text, preconditions)

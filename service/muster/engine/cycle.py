@@ -1,0 +1,236 @@
+"""The scheduling cycle of one cluster: pop, check, decide, commit (semantics 5), one unit after the other in queue order.
+
+1. Pop the next active unit.  2. Build its tree from live objects.  3. Check what its pods must share.
+4. Decide: small units here, all else in a worker process on a replica of the same arrays.
+5. Check a worker's answer on the present state; decide again at most three times.  6. Commit as one revision.
+A unit whose cycle breaks goes to backoff with SchedulerError; the loop goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from muster.core.decide import decide
+from muster.core.decision import Decision, DecisionCode
+from muster.core.framework import Profile
+from muster.core.tree import Unit, leaves
+from muster.engine.binder import commit_decision, still_holds
+from muster.engine.cluster import Cluster
+from muster.engine.mutation import Mutation
+from muster.engine.ports import Clock, DecisionRecord, QueuedUnit
+from muster.engine.telemetry_port import EngineTelemetry, StartedCycle
+from muster.engine.unit_faults import fault_of
+from muster.engine.units import build_unit
+from muster.engine.worker_pool import WorkerFailedError, WorkerPool
+from muster.engine.writer import Writer
+from muster.model.meta import GROUP_KINDS, ObjectKey
+from muster.telemetry.facts import CycleFacts
+
+_LOG = logging.getLogger(__name__)
+INLINE_PODS = 64
+INLINE_WORK = 400_000
+SLICE_SECONDS = 0.004
+ATTEMPTS = 3
+MOST_OPEN_REVISIONS = 512
+
+
+@dataclass(frozen=True, slots=True)
+class CycleTools:
+    """What the cycles of all clusters share."""
+
+    clock: Clock
+    profiles: Mapping[str, Profile]
+    pool: WorkerPool
+    writer: Writer
+    telemetry: EngineTelemetry
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A decision with how it was made: seconds of the core, a worker's observer events (None: decided here)."""
+
+    decision: Decision
+    profile: str
+    cycle: StartedCycle
+    snapshot_revision: int
+    started: float
+    core_seconds: float
+    events: list[tuple[object, ...]] | None = None
+
+
+class CycleRunner:
+    """Runs until `stop`. `decided` is called with every committed record, in order, before it is durable."""
+
+    def __init__(self, cluster: Cluster, tools: CycleTools, decided: Callable[[DecisionRecord], None]) -> None:
+        self._cluster = cluster
+        self._tools = tools
+        self._decided = decided
+        self._wake = asyncio.Event()
+        self._running: asyncio.Task[None] | None = None
+        self._stopping = False
+
+    def start(self) -> None:
+        """Begin to schedule."""
+        self._wake.set()
+        self._running = asyncio.create_task(self._run(), name=f"cycles of {self._cluster.name}")
+
+    def wake(self) -> None:
+        """The queue may have an active unit."""
+        self._wake.set()
+
+    async def stop(self) -> None:
+        """Finish the cycle in work, then end."""
+        self._stopping = True
+        self._wake.set()
+        if self._running is not None:
+            with suppress(asyncio.CancelledError):
+                await self._running
+
+    async def _run(self) -> None:
+        while not self._stopping:
+            self._wake.clear()
+            await self._drain_queue()
+            if not self._stopping:
+                await self._wake.wait()
+
+    async def _drain_queue(self) -> None:
+        clock, queue = self._tools.clock, self._cluster.queue
+        slice_start = clock.monotonic()
+        while not self._stopping and (row := queue.pop()) is not None:
+            await self._cycle(row)
+            if len(self._cluster.writes().entries) > MOST_OPEN_REVISIONS:
+                await self._tools.writer.durable(self._cluster)
+            if clock.monotonic() - slice_start > SLICE_SECONDS:
+                self._tools.writer.schedule(self._cluster)
+                await asyncio.sleep(0)
+                slice_start = clock.monotonic()
+        self._tools.writer.schedule(self._cluster)
+
+    async def _cycle(self, row: QueuedUnit) -> None:
+        """One unit from the pop to the commit; a broken cycle is the unit's own misfortune."""
+        try:
+            await self._decide_and_commit(row)
+        except Exception as error:
+            _LOG.exception("the cycle of %s broke", row.key)
+            self._commit_error(row, f"the scheduling cycle failed: {type(error).__name__}: {error}")
+
+    async def _decide_and_commit(self, row: QueuedUnit) -> None:
+        for _ in range(ATTEMPTS):
+            if not self._exists(row.key):
+                self._cluster.queue.landed(row.key)
+                return
+            unit = build_unit(self._cluster, row.key)
+            verdict = await self.verdict(unit)
+            decision: Decision | None = verdict.decision
+            if verdict.events is not None:
+                if not self._exists(row.key):
+                    continue
+                decision = self._confirmed(unit, verdict)
+            if decision is not None:
+                self._commit(row, unit, decision, verdict)
+                return
+        self._commit_error(row, f"the cluster changed during each of {ATTEMPTS} cycles")
+
+    async def verdict(self, unit: Unit) -> Verdict:
+        """Decide a unit on the present state, without committing anything."""
+        tools, cluster = self._tools, self._cluster
+        cycle = tools.telemetry.cycle_started(cluster.name, unit.key, "")
+        started = tools.clock.monotonic()
+        revision = cluster.state.revision
+        fault = fault_of(cluster.state, unit.key) if unit.key.kind in GROUP_KINDS else None
+        profile = self._profile(unit)
+        if fault is not None:
+            return Verdict(fault, profile.name, cycle, revision, started, 0.0)
+        snapshot = cluster.feed.flush()
+        if self._is_small(unit):
+            decision = decide(snapshot, unit, profile, cycle.observer)
+            seconds = tools.clock.monotonic() - started
+            return Verdict(decision, profile.name, cycle, revision, started, seconds)
+        answer = await tools.pool.decide(
+            cluster.name, cluster.feed, unit, profile, is_recording=cycle.is_recording
+        )
+        seconds = tools.clock.monotonic() - started
+        return Verdict(
+            answer.decision, profile.name, cycle, revision, started, seconds, list(answer.events)
+        )
+
+    def _is_small(self, unit: Unit) -> bool:
+        pods = unit.pod_count
+        nodes = len(self._cluster.state.objects["Node"])
+        return pods <= 1 or (pods <= INLINE_PODS and pods * nodes <= INLINE_WORK)
+
+    def _confirmed(self, unit: Unit, verdict: Verdict) -> Decision | None:
+        changed = self._cluster.state.revision != verdict.snapshot_revision
+        if not changed:
+            return verdict.decision
+        profile = self._tools.profiles[verdict.profile]
+        return still_holds(self._cluster, unit, profile, verdict.decision, changed=changed)
+
+    def _profile(self, unit: Unit) -> Profile:
+        """The profile that the unit's pods name; all of them name the same, or the unit is at fault."""
+        profiles = self._tools.profiles
+        signatures = self._cluster.feed.signatures
+        for leaf in leaves(unit.root):
+            for index in leaf.pods.signatures[:1]:
+                name = signatures[index].spec.scheduler_name
+                if name in profiles:
+                    return profiles[name]
+        return next(iter(profiles.values()))
+
+    def _exists(self, key: ObjectKey) -> bool:
+        return self._cluster.state.get(key) is not None and key in self._cluster.queue.rows
+
+    def _commit(self, row: QueuedUnit, unit: Unit, decision: Decision, verdict: Verdict) -> None:
+        clock = self._tools.clock
+        now_us = clock.now_us()
+        duration = clock.monotonic() - verdict.started
+        record = DecisionRecord(
+            id="",
+            revision=0,
+            snapshot_revision=verdict.snapshot_revision,
+            decision=decision,
+            trace_id=verdict.cycle.trace_id,
+            profile=verdict.profile,
+            create_us=now_us,
+            duration_us=int(duration * 1_000_000),
+        )
+        begun = int(clock.monotonic() * 1e9)
+        record = commit_decision(self._cluster, unit, record, Mutation(self._cluster, now_us))
+        self._decided(record)
+        self._tools.telemetry.cycle_ended(
+            verdict.cycle,
+            CycleFacts(
+                decision=decision,
+                decision_id=record.id,
+                profile=verdict.profile,
+                attempt_seconds=clock.monotonic() - verdict.started,
+                algorithm_seconds=verdict.core_seconds,
+                wait_seconds=max(0, now_us - row.since_us) / 1_000_000,
+                commit_start_ns=begun,
+                commit_end_ns=int(clock.monotonic() * 1e9),
+            ),
+            verdict.events,
+        )
+
+    def _commit_error(self, row: QueuedUnit, message: str) -> None:
+        """The unit goes to backoff with SchedulerError; if even that fails, it is left to the next wake-up."""
+        if not self._exists(row.key):
+            self._cluster.queue.landed(row.key)
+            return
+        now_us = self._tools.clock.now_us()
+        record = DecisionRecord(
+            id="",
+            revision=0,
+            snapshot_revision=self._cluster.state.revision,
+            decision=Decision(row.key, DecisionCode.SCHEDULER_ERROR, message=message),
+            create_us=now_us,
+        )
+        unit = build_unit(self._cluster, row.key)
+        self._decided(commit_decision(self._cluster, unit, record, Mutation(self._cluster, now_us)))
+
+
+__all__ = ["CycleRunner", "CycleTools", "Verdict", "WorkerFailedError"]

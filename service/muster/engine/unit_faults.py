@@ -1,0 +1,76 @@
+"""Pod faults of a hierarchy (semantics 3): what all its pods and groups must share, checked before each cycle. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from muster.core.decision import Decision, DecisionCode, GroupResult, Reason, Status
+from muster.engine.cluster_state import ClusterState
+from muster.engine.hierarchy import subtree
+from muster.engine.members import Standing
+from muster.model.group import PodGroup
+from muster.model.meta import ObjectKey
+from muster.model.pod import Pod
+from muster.model.priority import PREEMPT_LOWER_PRIORITY
+
+_COUNTED = (Standing.PENDING, Standing.GATED, Standing.BOUND, Standing.FOREIGN)
+
+
+class _Holder(NamedTuple):
+    """One object with what the whole unit must agree on; a group has no scheduler name."""
+
+    key: ObjectKey
+    priority: int
+    policy: str
+    scheduler_name: str | None
+
+
+def fault_of(state: ClusterState, unit: ObjectKey) -> Decision | None:
+    """The decision for a unit whose objects clash; None if they agree."""
+    first: _Holder | None = None
+    first_pod: _Holder | None = None
+    for holder in _holders(state, unit):
+        first = first or holder
+        if holder.priority != first.priority:
+            return _fault(unit, "PRIORITY_CLASH", "priority", first, holder, first.priority, holder.priority)
+        if holder.policy != first.policy:
+            return _fault(
+                unit, "PREEMPTION_POLICY_CLASH", "preemption policy", first, holder, first.policy, holder.policy
+            )
+        if holder.scheduler_name is None:
+            continue
+        first_pod = first_pod or holder
+        if holder.scheduler_name != first_pod.scheduler_name:
+            names = (first_pod.scheduler_name, holder.scheduler_name)
+            return _fault(unit, "SCHEDULER_NAME_CLASH", "scheduler name", first_pod, holder, *names)
+    return None
+
+
+def _holders(state: ClusterState, unit: ObjectKey) -> Iterator[_Holder]:
+    """Groups of the unit, and one pod for each spec among its members: pods of one spec agree."""
+    for group in subtree(state, unit):
+        spec = group.spec
+        policy = spec.preemption_policy or PREEMPT_LOWER_PRIORITY
+        yield _Holder(group.key, spec.priority or 0, policy, None)
+        if isinstance(group, PodGroup):
+            seen: dict[int, Pod] = {}
+            for pod in state.members(group.namespace, group.name).of(*_COUNTED):
+                seen.setdefault(id(pod.spec), pod)
+            yield from map(_pod_holder, seen.values())
+
+
+def _pod_holder(pod: Pod) -> _Holder:
+    spec = pod.spec
+    policy = spec.preemption_policy or PREEMPT_LOWER_PRIORITY
+    return _Holder(pod.key, spec.priority or 0, policy, spec.scheduler_name)
+
+
+def _fault(  # noqa: PLR0913 - two objects and the value of each
+    unit: ObjectKey, code: str, what: str, one: _Holder, other: _Holder, its: object, others: object
+) -> Decision:
+    message = f"{what} differs: {one.key} has {its!r}, {other.key} has {others!r}"
+    result = GroupResult(
+        key=unit, status=Status.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons=(Reason(code, message),)
+    )
+    return Decision(unit, DecisionCode.SCHEDULER_ERROR, result, message=message)

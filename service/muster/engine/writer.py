@@ -1,0 +1,129 @@
+"""The one writer: takes what all clusters have written since the last transaction and commits it together.
+
+Group commit: while one transaction is on its way to disk, the next one fills. Nobody is answered, and no watch hears
+of a revision, before it is durable. If the store refuses a transaction, nothing of it counts: those who wait are
+told, and the clusters concerned are loaded again from the store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+from muster.engine.cluster import Cluster
+from muster.engine.errors import UnavailableError
+from muster.engine.ports import Clock, ClusterWrites, FencedError, Store, StoreUnavailableError
+from muster.engine.telemetry_port import EngineTelemetry
+from muster.telemetry.facts import CommitFacts
+
+Waiter = asyncio.Future[None]
+
+
+class Writer:
+    """`published` is called with the writes of each durable transaction, `failed` with the clusters of a refused one."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        telemetry: EngineTelemetry,
+        published: Callable[[ClusterWrites], None],
+        failed: Callable[[list[str]], Awaitable[None]],
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._telemetry = telemetry
+        self._published = published
+        self._failed = failed
+        self._dirty: dict[str, Cluster] = {}
+        self._waiting: dict[str, list[Waiter]] = {}
+        self._in_flight: dict[str, list[Waiter]] = {}
+        self._wake = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="muster-writer")
+        self._running: asyncio.Task[None] | None = None
+        self._closing = False
+
+    def start(self) -> None:
+        """Begin to commit."""
+        self._running = asyncio.create_task(self._run(), name="writer")
+
+    def schedule(self, cluster: Cluster) -> None:
+        """The cluster may have writes."""
+        if cluster.has_writes:
+            self._dirty[cluster.name] = cluster
+            self._wake.set()
+
+    async def durable(self, cluster: Cluster) -> None:
+        """Return once everything written so far in the cluster is durable. Raises UnavailableError if it is lost."""
+        self.schedule(cluster)
+        name = cluster.name
+        if cluster.has_writes:
+            waiters = self._waiting.setdefault(name, [])
+        elif name in self._in_flight:
+            waiters = self._in_flight[name]
+        else:
+            return
+        waiter: Waiter = asyncio.get_running_loop().create_future()
+        waiters.append(waiter)
+        await waiter
+
+    async def run_apart(self, call: Callable[[], None]) -> None:
+        """Run a store call on the writer's thread, between transactions."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, call)
+
+    async def close(self) -> None:
+        """Commit what is left, then stop."""
+        self._closing = True
+        self._wake.set()
+        if self._running is not None:
+            await self._running
+        self._thread.shutdown()
+
+    async def _run(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._dirty:
+                await self._commit_once()
+            if self._closing:
+                return
+
+    async def _commit_once(self) -> None:
+        clusters, self._dirty = self._dirty, {}
+        batch = [writes for cluster in clusters.values() if (writes := cluster.take_writes()) is not None]
+        self._in_flight = {name: self._waiting.pop(name, []) for name in clusters}
+        started = self._clock.monotonic()
+        try:
+            await self.run_apart(lambda: self._store.commit(batch))
+        except (FencedError, StoreUnavailableError) as error:
+            lost = self._in_flight
+            self._in_flight = {}
+            self._tell(batch, started, succeeded=False)
+            await self._failed(list(clusters))
+            refusal = UnavailableError("STORE_UNAVAILABLE", f"the store did not take the write: {error}")
+            _resolve(lost.values(), refusal)
+            _resolve([self._waiting.pop(name, []) for name in clusters], refusal)
+        else:
+            done, self._in_flight = self._in_flight, {}
+            for writes in batch:
+                self._published(writes)
+            self._tell(batch, started, succeeded=True)
+            _resolve(done.values(), None)
+
+    def _tell(self, batch: list[ClusterWrites], started: float, *, succeeded: bool) -> None:
+        rows = sum(len(w.puts) + len(w.removed) + len(w.unit_puts) + len(w.entries) for w in batch)
+        revisions = sum(len(writes.entries) for writes in batch)
+        seconds = self._clock.monotonic() - started
+        self._telemetry.committed(CommitFacts(revisions, rows, seconds, succeeded))
+
+
+def _resolve(groups: Iterable[list[Waiter]], error: Exception | None) -> None:
+    for waiters in groups:
+        for waiter in waiters:
+            if waiter.done():
+                continue
+            if error is None:
+                waiter.set_result(None)
+            else:
+                waiter.set_exception(error)
