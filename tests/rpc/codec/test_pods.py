@@ -1,0 +1,135 @@
+from dataclasses import replace
+
+import pytest
+
+from muster.model.pod import Pod
+from muster.rpc.codec import pod as codec
+from muster.rpc.codec.pod import PodDecoder, PodEncoder
+from muster.v1 import pod_pb2 as pb
+from tests.validation.examples import POD
+
+
+def _message(name: str = "p-0", group: str = "g", uid: str = "", resource_version: int = 0) -> pb.Pod:
+    message = pb.Pod()
+    message.metadata.name = name
+    message.metadata.labels.update({"app": "web", "tier": "front", "zone": "a"})
+    message.spec.containers.add(name="main").resources.requests.update({"cpu": "1", "memory": "1Gi"})
+    message.spec.scheduling_group.pod_group_name = group
+    message.metadata.uid = uid
+    message.metadata.resource_version = resource_version
+    return message
+
+
+def _decoded(decoder: PodDecoder, message: pb.Pod) -> Pod:
+    pod, _ = decoder.decode(message)
+    return pod
+
+
+def test_pods_of_one_shape_share_what_they_have_in_common() -> None:
+    decoder = PodDecoder()
+
+    first = _decoded(decoder, _message("p-0"))
+    second = _decoded(decoder, _message("p-1"))
+
+    assert (first.name, second.name) == ("p-0", "p-1")
+    assert first.spec is second.spec
+    assert first.labels is second.labels
+    assert first.status is second.status
+
+
+def test_what_each_pod_has_for_itself_is_no_part_of_its_shape() -> None:
+    decoder = PodDecoder()
+
+    first = _decoded(decoder, _message())
+    second = _decoded(decoder, _message("p-1", uid="u-1", resource_version=7))
+
+    assert second == replace(first, name="p-1", uid="u-1", resource_version=7)
+    assert second.spec is first.spec
+
+
+def test_pods_on_different_nodes_share_their_spec() -> None:
+    decoder = PodDecoder()
+    bound = _message()
+    bound.spec.node_name = "node-1"
+
+    assert _decoded(decoder, bound).node_name == "node-1"
+    assert _decoded(decoder, bound).spec is _decoded(decoder, _message()).spec
+
+
+def test_pods_of_different_groups_and_gates_share_their_spec_and_labels() -> None:
+    decoder = PodDecoder()
+    gated = _message(group="other")
+    gated.spec.scheduling_gates.add(name="x/y")
+
+    first, second = _decoded(decoder, _message()), _decoded(decoder, gated)
+
+    assert (first.group, first.gates, second.group, second.gates) == ("g", (), "other", ("x/y",))
+    assert first.spec is second.spec
+    assert first.labels is second.labels
+
+
+def test_pods_of_different_labels_share_their_spec() -> None:
+    decoder = PodDecoder()
+    other = _message()
+    other.metadata.labels["rank"] = "1"
+
+    assert _decoded(decoder, other).spec is _decoded(decoder, _message()).spec
+    assert _decoded(decoder, other).labels["rank"] == "1"
+
+
+def test_the_message_is_the_same_after_it_was_decoded() -> None:
+    message = _message(uid="u-1", resource_version=7)
+    message.spec.node_name = "node-1"
+    before = pb.Pod()
+    before.CopyFrom(message)
+
+    PodDecoder().decode(message)
+
+    assert message == before
+
+
+def test_a_decoder_that_is_full_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codec, "_MOST_BYTES", 300)
+    decoder = PodDecoder()
+
+    pods = [_decoded(decoder, _message(group=f"g-{index}")) for index in range(20)]
+
+    assert [pod.group for pod in pods] == [f"g-{index}" for index in range(20)]
+
+
+def test_each_pod_is_encoded_with_what_it_has_for_itself() -> None:
+    encoder = PodEncoder()
+    pods = [
+        POD,
+        replace(POD, name="p-1", uid="u", resource_version=7, generation=3, group="h", gates=("x/y",)),
+        replace(POD, name="p-2", node_name="node-1"),
+        replace(POD, name="p-3", namespace="team"),
+        replace(POD, name="p-4", creation_us=5_000_000),
+        replace(POD, name="p-5", deletion_us=0, deletion_grace_seconds=0),
+        replace(POD, name="p-6", status=replace(POD.status, phase="Running")),
+        replace(POD, name="p-7", labels={"a": "b"}),
+    ]
+    messages = []
+    for pod in pods:
+        message = pb.Pod()
+        encoder.encode(pod, message)
+        messages.append(message)
+
+    assert [_decoded(PodDecoder(), message) for message in messages] == pods
+
+
+def test_an_encoder_that_is_full_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codec, "_MOST_VALUES", 2)
+    encoder = PodEncoder()
+    messages = [pb.Pod() for _ in range(5)]
+
+    for index, message in enumerate(messages):
+        encoder.encode(replace(POD, creation_us=index + 1), message)
+
+    assert [message.metadata.creation_timestamp.nanos for message in messages] == [
+        1000,
+        2000,
+        3000,
+        4000,
+        5000,
+    ]
