@@ -37,8 +37,8 @@ async def outcome(case: Case) -> str:
     with tempfile.TemporaryDirectory(prefix="muster-case-") as folder:
         store = f"sqlite:///{Path(folder) / 'muster.db'}"
         try:
-            async with serving(["--listen", LOCAL, "--store", store], Path(folder) / "server.log") as address:
-                await run(case, address)
+            async with serving(["--listen", LOCAL, "--store", store], Path(folder) / "server.log") as server:
+                await run(case, server.address)
         except (CaseFailureError, ServerStartError, ShortFormError, UnknownExpectationError) as failure:
             return str(failure)
     return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from muster.cli.demo import demo
 from muster.cli.objects import apply, delete, get, watch
 from muster.cli.records import decision, decisions, queue
 from muster.cli.service import health, serve, version
@@ -36,6 +37,7 @@ for _command in (
     decision,
     health,
     version,
+    demo,
 ):
     muster.add_command(_command)
 

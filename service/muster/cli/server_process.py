@@ -10,6 +10,7 @@ import contextlib
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 READY = "serving on "
@@ -18,13 +19,21 @@ STOP_SECONDS = 20.0
 LOG_LINES_SHOWN = 15
 
 
+@dataclass(frozen=True, slots=True)
+class RunningServer:
+    """A server that answers at `address`, in `process`."""
+
+    address: str
+    process: Process
+
+
 class ServerStartError(RuntimeError):
     """The process ended, or said nothing in time; the message has the end of its log."""
 
 
 @contextlib.asynccontextmanager
-async def serving(arguments: Sequence[str], log: Path) -> AsyncIterator[str]:
-    """Runs `muster serve` with the arguments, yields the address that it serves on, and stops it at the end.
+async def serving(arguments: Sequence[str], log: Path) -> AsyncIterator[RunningServer]:
+    """Runs `muster serve` with the arguments, yields it once it is ready, and stops it at the end.
 
     Its log goes to the file `log`. Raises ServerStartError.
     """
@@ -33,7 +42,7 @@ async def serving(arguments: Sequence[str], log: Path) -> AsyncIterator[str]:
             sys.executable, "-m", "muster.cli.main", "serve", *arguments, stdout=PIPE, stderr=errors
         )
         try:
-            yield await _address(process, log)
+            yield RunningServer(await _address(process, log), process)
         finally:
             await stop(process)
 

@@ -1,0 +1,28 @@
+"""When a cluster's queue is idle: nothing is active, and no worker decides anything.
+
+Units in backoff, without room or with members missing may be left: nothing happens to them until something else does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from muster.client.client import Client
+from muster.v1.queue_pb2 import UnitState
+from muster.v1.scheduler_service_pb2 import GetQueueRequest, GetQueueResponse
+
+BUSY = (UnitState.UNIT_STATE_ACTIVE, UnitState.UNIT_STATE_IN_FLIGHT)
+FIRST_PAUSE_SECONDS = 0.002
+LONGEST_PAUSE_SECONDS = 0.1
+PAGE = GetQueueRequest(states=BUSY, page_size=1)
+
+
+async def until_idle(client: Client) -> GetQueueResponse:
+    """Returns once the queue is idle, with the counts of that moment."""
+    pause = FIRST_PAUSE_SECONDS
+    while True:
+        queue = await client.get_queue(PAGE)
+        if not any(each.count for each in queue.counts if each.state in BUSY):
+            return queue
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
