@@ -6,6 +6,7 @@ immutable, stale, being deleted, given twice in the call, or its own owner.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
@@ -27,10 +28,12 @@ from muster.validation.admission import (
     admit,
     admit_batch,
 )
-from muster.validation.objects import key_of
+from muster.validation.objects import key_of, validate
+from muster.validation.pod import PodRules
 from muster.validation.violations import DUPLICATE, INVALID, Violation
 
 _MARKED = ("OBJECT_DELETING",)
+SLICE = 500
 
 
 class ApplyPlan:
@@ -196,3 +199,15 @@ def _refusal(conflicts: list[Conflict]) -> ConflictError:
         return FailedPreconditionError("OBJECT_DELETING", text, preconditions)
     moved = next(each for each in preconditions if each.type not in _MARKED)
     return ConflictError(moved.type, text, preconditions)
+
+
+async def stateless_faults(call: ApplyCall) -> dict[int, list[Violation]]:
+    """What validation finds in each object, by its index; gives way to other calls now and then."""
+    rules = PodRules()
+    faults: dict[int, list[Violation]] = {}
+    for index, sent in enumerate(call.objects):
+        if sent is not None and (found := validate(sent, rules)):
+            faults[index] = found
+        if index % SLICE == SLICE - 1:
+            await asyncio.sleep(0)
+    return faults

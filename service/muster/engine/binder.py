@@ -121,18 +121,25 @@ def commit_decision(cluster: Cluster, unit: Unit, record: DecisionRecord, mutati
     return record
 
 
+def named_columns(assigned: Assignments, pods: PodsByOrdinal) -> AssignmentColumns:
+    """The assignments as the API gives them; pods that are gone meanwhile have left `assigned` already."""
+    chosen = [pods[ordinal] for ordinal in assigned.pods]
+    return AssignmentColumns(
+        chosen[0].namespace if chosen else "",
+        assigned.nodes,
+        tuple(pod.name for pod in chosen),
+        tuple(pod.uid for pod in chosen),
+        assigned.node_index,
+    )
+
+
 def _bind(mutation: Mutation, assigned: Assignments, pods: PodsByOrdinal) -> AssignmentColumns:
-    names: list[str] = []
-    uids: list[str] = []
-    namespace = ""
+    columns = named_columns(assigned, pods)
     for ordinal, place in zip(assigned.pods, assigned.node_index, strict=True):
         pod = pods.pop(ordinal)
-        namespace = pod.namespace
-        names.append(pod.name)
-        uids.append(pod.uid)
         status = mutation.pod_conditions.scheduled(pod.status, pod.generation)
         mutation.put(_bound(pod, assigned.nodes[place], mutation.revision, status))
-    return AssignmentColumns(namespace, assigned.nodes, tuple(names), tuple(uids), assigned.node_index)
+    return columns
 
 
 def _write_groups(mutation: Mutation, unit: ObjectKey, decision: Decision) -> None:

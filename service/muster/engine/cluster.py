@@ -106,6 +106,14 @@ class Cluster:
             writes.pending_member_removals.discard(key)
             writes.pending_member_puts[key] = PendingMember(key, missing)
 
+    def pending_group_rows(self) -> list[PendingGroup]:
+        """The groups whose root is not there."""
+        return [PendingGroup(key, missing) for key, missing in self.pending_groups.items()]
+
+    def pending_member_rows(self) -> list[PendingMember]:
+        """The pods whose group or root is not there."""
+        return [PendingMember(key, missing) for key, missing in self.pending_members.items()]
+
     def append(self, entry: LogEntry) -> None:
         """Add a finished revision to what goes to the store."""
         writes = self.writes()
@@ -129,6 +137,11 @@ class Cluster:
     @property
     def has_writes(self) -> bool:
         return self._writes is not None
+
+    @property
+    def open_revisions(self) -> int:
+        """Revisions that the next transaction will hold."""
+        return len(self._writes.entries) if self._writes is not None else 0
 
     def remember(self, records: Iterable[DecisionRecord]) -> None:
         """Keep the last decision of each unit that is still queued."""

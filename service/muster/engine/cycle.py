@@ -18,14 +18,14 @@ from muster.core.decide import decide
 from muster.core.decision import Decision, DecisionCode
 from muster.core.framework import Profile
 from muster.core.tree import Unit, leaves
-from muster.engine.binder import commit_decision, still_holds
+from muster.engine.binder import commit_decision, named_columns, pods_by_ordinal, still_holds
 from muster.engine.cluster import Cluster
 from muster.engine.mutation import Mutation
-from muster.engine.ports import Clock, DecisionRecord, QueuedUnit
+from muster.engine.ports import AssignmentColumns, Clock, DecisionRecord, QueuedUnit
 from muster.engine.telemetry_port import EngineTelemetry, StartedCycle
 from muster.engine.unit_faults import fault_of
 from muster.engine.units import build_unit
-from muster.engine.worker_pool import WorkerFailedError, WorkerPool
+from muster.engine.worker_pool import WorkerPool
 from muster.engine.writer import Writer
 from muster.model.meta import GROUP_KINDS, ObjectKey
 from muster.telemetry.facts import CycleFacts
@@ -102,7 +102,7 @@ class CycleRunner:
         slice_start = clock.monotonic()
         while not self._stopping and (row := queue.pop()) is not None:
             await self._cycle(row)
-            if len(self._cluster.writes().entries) > MOST_OPEN_REVISIONS:
+            if self._cluster.open_revisions > MOST_OPEN_REVISIONS:
                 await self._tools.writer.durable(self._cluster)
             if clock.monotonic() - slice_start > SLICE_SECONDS:
                 self._tools.writer.schedule(self._cluster)
@@ -157,6 +157,10 @@ class CycleRunner:
         return Verdict(
             answer.decision, profile.name, cycle, revision, started, seconds, list(answer.events)
         )
+
+    def columns(self, unit: Unit, decision: Decision) -> AssignmentColumns:
+        """The assignments of a decision with the names of its pods."""
+        return named_columns(decision.assignments, pods_by_ordinal(self._cluster, unit))
 
     def _is_small(self, unit: Unit) -> bool:
         pods = unit.pod_count
@@ -232,5 +236,3 @@ class CycleRunner:
         unit = build_unit(self._cluster, row.key)
         self._decided(commit_decision(self._cluster, unit, record, Mutation(self._cluster, now_us)))
 
-
-__all__ = ["CycleRunner", "CycleTools", "Verdict", "WorkerFailedError"]

@@ -1,0 +1,164 @@
+"""One cluster as it runs: its state, its cycles, its feeds of revisions and decisions, its timers.
+
+Every write goes through `write`: it happens in one step of the event loop, wakes the cycles, and is answered once it is
+durable. If a step breaks half way, or the store refuses it, memory is no longer to be trusted: the cluster is loaded again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
+
+from muster.engine.api import RequestIdentity
+from muster.engine.cluster import Cluster
+from muster.engine.cycle import CycleRunner, CycleTools
+from muster.engine.deletion import end_grace
+from muster.engine.errors import Refusal, UnavailableError
+from muster.engine.mutation import Mutation
+from muster.engine.ports import ClusterWrites, DecisionRecord, RequestRecord
+from muster.engine.watch_hub import DecisionFeed, RevisionFeed
+from muster.model.meta import ObjectKey
+
+_LOG = logging.getLogger(__name__)
+LONGEST_SLEEP_SECONDS = 0.2
+
+Answer = TypeVar("Answer")
+
+
+class ClusterService:
+    """`lost` asks the engine to load the cluster again, after an error that left its memory in doubt."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        tools: CycleTools,
+        revisions: RevisionFeed,
+        decisions: DecisionFeed,
+        lost: Callable[[str], None],
+    ) -> None:
+        self.cluster = cluster
+        self.revisions = revisions
+        self.decisions = decisions
+        self.available = True
+        self._tools = tools
+        self._lost = lost
+        self._waiters: dict[ObjectKey, list[asyncio.Future[DecisionRecord]]] = {}
+        self.cycles = CycleRunner(cluster, tools, self._decided)
+        self._timers: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to schedule and to watch the clock."""
+        self.cycles.start()
+        self._timers = asyncio.create_task(self._run_timers(), name=f"timers of {self.cluster.name}")
+
+    async def stop(self) -> None:
+        """Finish what is in work."""
+        if self._timers is not None:
+            self._timers.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._timers
+        await self.cycles.stop()
+
+    def replace(self, cluster: Cluster) -> None:
+        """Go on with a cluster that was loaded again. The cycles of the old one have been stopped."""
+        self.cluster = cluster
+        self.cycles = CycleRunner(cluster, self._tools, self._decided)
+        self.available = True
+        self.start()
+
+    def check_available(self) -> None:
+        """Raises UnavailableError while the cluster is being loaded again."""
+        if not self.available:
+            raise UnavailableError("STORE_UNAVAILABLE", f"cluster {self.cluster.name} is being loaded again")
+
+    def write(
+        self,
+        step: Callable[[Mutation], tuple[Answer, bool]],
+        identity: RequestIdentity | None = None,
+        encode: Callable[[Answer], bytes] | None = None,
+    ) -> Answer:
+        """One revision. `step` returns its answer and whether it may write; a refusal must come before any change.
+
+        The answer is kept with the request's id in the same transaction. Durable after `durable`.
+        """
+        self.check_available()
+        mutation = Mutation(self.cluster, self._tools.clock.now_us())
+        try:
+            answer, writes = step(mutation)
+            if writes:
+                mutation.finish()
+        except Refusal:
+            raise
+        except Exception:
+            _LOG.exception("a revision of cluster %s broke half way", self.cluster.name)
+            self._lost(self.cluster.name)
+            raise
+        if identity is not None and encode is not None and writes:
+            self._keep(identity, encode(answer), mutation.now_us)
+        self.cycles.wake()
+        return answer
+
+    async def durable(self) -> None:
+        """Return once everything in memory is durable."""
+        await self._tools.writer.durable(self.cluster)
+
+    def publish(self, writes: ClusterWrites) -> None:
+        """The transaction is durable: tell the watches."""
+        self.revisions.publish(writes.entries)
+        if writes.decisions:
+            self.decisions.publish(writes.decisions)
+
+    async def next_decision(self, unit: ObjectKey) -> DecisionRecord:
+        """The unit's next decision; it need not be durable yet."""
+        waiter: asyncio.Future[DecisionRecord] = asyncio.get_running_loop().create_future()
+        self._waiters.setdefault(unit, []).append(waiter)
+        self.cycles.wake()
+        try:
+            return await waiter
+        finally:
+            waiters = self._waiters.get(unit, [])
+            if waiter in waiters:
+                waiters.remove(waiter)
+                if not waiters:
+                    del self._waiters[unit]
+
+    def _decided(self, record: DecisionRecord) -> None:
+        for waiter in self._waiters.pop(record.decision.unit, []):
+            if not waiter.done():
+                waiter.set_result(record)
+
+    def _keep(self, identity: RequestIdentity, response: bytes, now_us: int) -> None:
+        record = RequestRecord(identity.method, identity.request_id, identity.digest, response, now_us)
+        self.cluster.writes().requests.append(record)
+
+    async def _run_timers(self) -> None:
+        while True:
+            await asyncio.sleep(self._sleep_seconds())
+            if self.available:
+                self._tick()
+
+    def _tick(self) -> None:
+        cluster, now_us = self.cluster, self._tools.clock.now_us()
+        for ordinal, nodes in list(cluster.failed_bindings.items()):
+            for node in [node for node, until_us in nodes.items() if until_us <= now_us]:
+                del nodes[node]
+            if not nodes:
+                del cluster.failed_bindings[ordinal]
+        if any(until_us <= now_us for until_us in cluster.leaving_until.values()):
+            self.write(_end_grace)
+        if cluster.queue.due(now_us):
+            self.cycles.wake()
+        self._tools.writer.schedule(cluster)
+
+    def _sleep_seconds(self) -> float:
+        now_us = self._tools.clock.now_us()
+        due = [self.cluster.queue.next_due_us() or now_us + 1_000_000, *self.cluster.leaving_until.values()]
+        return max(0.001, min(LONGEST_SLEEP_SECONDS, (min(due) - now_us) / 1_000_000))
+
+
+def _end_grace(mutation: Mutation) -> tuple[None, bool]:
+    end_grace(mutation)
+    return None, True

@@ -1,0 +1,124 @@
+"""The Schedule call (api.md): one cycle for a unit now, or what keeps it from having one."""
+
+from __future__ import annotations
+
+import asyncio
+
+from muster.core.decision import Decision, DecisionCode
+from muster.engine.api import ScheduleAnswer
+from muster.engine.cluster_service import ClusterService
+from muster.engine.errors import FailedPreconditionError, NotFoundError, Precondition
+from muster.engine.hierarchy import Root, find_root, unbound_pods, unit_of_pod
+from muster.engine.ports import Clock, DecisionRecord, UnitState
+from muster.engine.units import build_unit
+from muster.model.meta import GROUP_KINDS, POD, ObjectKey
+from muster.model.pod import Pod
+
+def root_of(service: ClusterService, named: ObjectKey) -> Root:
+    """The unit that an object belongs to. Raises NotFoundError, or FailedPreconditionError for a foreign pod."""
+    state = service.cluster.state
+    found = state.get(named) if named.kind in state.objects else None
+    if found is None or named.kind not in GROUP_KINDS | {POD}:
+        raise NotFoundError("OBJECT_NOT_FOUND", f"{named} does not exist", [(named.kind, str(named))])
+    if not isinstance(found, Pod):
+        return find_root(state, named)
+    if found.spec.scheduler_name not in state.scheduler_names:
+        text = f"scheduler {found.spec.scheduler_name!r} is none of ours"
+        raise FailedPreconditionError(
+            "FOREIGN_SCHEDULER", f"{named}: {text}", [Precondition("FOREIGN_SCHEDULER", str(named), text)]
+        )
+    return unit_of_pod(state, found)
+
+
+async def schedule(
+    service: ClusterService, clock: Clock, named: ObjectKey, *, wait_seconds: float | None
+) -> ScheduleAnswer:
+    """The first cycle that sees everything acknowledged before the call; with `wait` further ones until it is over."""
+    root = root_of(service, named)
+    held = _held(service, root)
+    deadline = clock.monotonic() + wait_seconds if wait_seconds is not None else None
+    if held is None:
+        service.cluster.queue.bring_forward(root.key)
+        record = await service.next_decision(root.key)
+        answer = _answer(service, root.key, record, fresh=True)
+    else:
+        answer = held
+    while deadline is not None and not _is_over(service, answer):
+        record = await _next(service, root.key, deadline - clock.monotonic())
+        if record is None:
+            break
+        answer = _answer(service, root.key, record, fresh=True)
+    await service.durable()
+    return answer
+
+
+async def dry_run(service: ClusterService, clock: Clock, named: ObjectKey) -> ScheduleAnswer:
+    """What a cycle would decide now; nothing is stored and no queue is moved."""
+    root = root_of(service, named)
+    held = _held(service, root)
+    if held is not None:
+        return held
+    unit = build_unit(service.cluster, root.key)
+    verdict = await service.cycles.verdict(unit)
+    record = DecisionRecord(
+        id="",
+        revision=verdict.snapshot_revision,
+        snapshot_revision=verdict.snapshot_revision,
+        decision=verdict.decision,
+        assignments=service.cycles.columns(unit, verdict.decision),
+        profile=verdict.profile,
+        create_us=clock.now_us(),
+        duration_us=int(verdict.core_seconds * 1_000_000),
+    )
+    await service.durable()
+    return _answer(service, root.key, record, fresh=True)
+
+
+async def _next(service: ClusterService, unit: ObjectKey, seconds: float) -> DecisionRecord | None:
+    """The unit's next decision, None if there is none in that time."""
+    try:
+        return await asyncio.wait_for(service.next_decision(unit), max(0.0, seconds))
+    except TimeoutError:
+        return None
+
+
+def _held(service: ClusterService, root: Root) -> ScheduleAnswer | None:
+    """The answer where no cycle can run: root missing, nothing pending, gated."""
+    cluster = service.cluster
+    if root.missing:
+        what = "its parents form a cycle at" if root.cycle else "waiting for"
+        return _synthetic(service, root.key, DecisionCode.PENDING, f"{what} {root.key}")
+    row = cluster.queue.get(root.key)
+    if row is None:
+        last = cluster.last_decisions.get(root.key)
+        if last is not None:
+            return _answer(service, root.key, last, fresh=False)
+        pending, _ = unbound_pods(cluster.state, root.key)
+        text = "no pod of the unit waits for a node" if not pending else "not queued"
+        return _synthetic(service, root.key, DecisionCode.UNCHANGED, text)
+    if row.state is UnitState.GATED:
+        return _synthetic(service, root.key, DecisionCode.GATED, row.message)
+    return None
+
+
+def _synthetic(service: ClusterService, unit: ObjectKey, code: DecisionCode, message: str) -> ScheduleAnswer:
+    revision = service.cluster.state.revision
+    record = DecisionRecord("", revision, revision, Decision(unit, code, message=message))
+    return _answer(service, unit, record, fresh=False)
+
+
+def _answer(
+    service: ClusterService, unit: ObjectKey, record: DecisionRecord | None, *, fresh: bool
+) -> ScheduleAnswer:
+    return ScheduleAnswer(record, fresh, service.cluster.queue.get(unit))
+
+
+def _is_over(service: ClusterService, answer: ScheduleAnswer) -> bool:
+    """Scheduled with nothing left to place, or the unit is not there any more."""
+    decision = answer.decision.decision if answer.decision is not None else None
+    if decision is None:
+        return False
+    if decision.code is DecisionCode.UNCHANGED or service.cluster.state.get(decision.unit) is None:
+        return decision.code is not DecisionCode.PENDING
+    return decision.code is DecisionCode.SCHEDULED
+
