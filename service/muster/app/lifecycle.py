@@ -8,6 +8,7 @@ import logging
 import signal
 import sys
 
+from muster.app.engine_start import started_engine
 from muster.app.settings import Settings
 from muster.app.wiring import MakeEngine, running_service
 from muster.engine.ports import FencedError, ForeignStoreError, StoreUnavailableError
@@ -23,7 +24,7 @@ START_FAULTS = (AddressError, TokenFileError, ForeignStoreError, StoreUnavailabl
 _log = logging.getLogger(__name__)
 
 
-def serve(settings: Settings, make_engine: MakeEngine) -> int:
+def serve(settings: Settings, make_engine: MakeEngine = started_engine) -> int:
     """Serve until SIGTERM or SIGINT and return the exit status: 0, or 1 if the service could not start.
 
     Prints `serving on ADDRESS` on stdout, a line an address, once calls are answered.

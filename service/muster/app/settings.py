@@ -23,6 +23,8 @@ from pydantic_settings import (
     SettingsError,
 )
 
+from muster.plugins.profile import make_profile
+
 DEFAULT_LISTEN = "127.0.0.1:50051"
 HIGHEST_PORT = 65_535
 
@@ -44,6 +46,9 @@ class Settings(BaseSettings):
     eviction: Literal["server", "client"] = Field("server", description="who removes evicted pods")
     profiles: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="names of the profiles to serve, the first is the default; empty: all"
+    )
+    profile_definitions: tuple[dict[str, Any], ...] = Field(
+        (), description="profiles with scores and filters of their own; only in the file"
     )
     workers: int = Field(
         max(1, (os.cpu_count() or 1) - 1), ge=0, le=256, description="worker processes; 0: decide in this one"
@@ -79,6 +84,13 @@ class Settings(BaseSettings):
             if isinstance(names, str)
             else names
         )
+
+    @field_validator("profile_definitions")
+    @classmethod
+    def _check_profiles(cls, definitions: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
+        for index, definition in enumerate(definitions):
+            make_profile(definition, f"profile_definitions[{index}]")
+        return definitions
 
     @field_validator("listen", "metrics")
     @classmethod

@@ -39,7 +39,9 @@ SLICE = 500
 class ApplyPlan:
     """The admission of one call. Nothing changes before `write`."""
 
-    def __init__(self, cluster: Cluster, call: ApplyCall, mutation: Mutation, make_uid: Callable[[], str]) -> None:
+    def __init__(
+        self, cluster: Cluster, call: ApplyCall, mutation: Mutation, make_uid: Callable[[], str]
+    ) -> None:
         self._cluster = cluster
         self._call = call
         self._mutation = mutation
@@ -178,9 +180,7 @@ def answer_of(call: ApplyCall, admitted: list[list[Admitted]], revision: int) ->
 
 
 def _result(answer: Admitted) -> AppliedObject:
-    return AppliedObject(
-        Outcome(answer.outcome.value), answer.object.uid, answer.object.resource_version
-    )
+    return AppliedObject(Outcome(answer.outcome.value), answer.object.uid, answer.object.resource_version)
 
 
 def _batch_result(answers: list[Admitted]) -> AppliedObject:

@@ -7,7 +7,15 @@ milliseconds and in 10 000 deltas a hundredfold.
 
 from __future__ import annotations
 
-from muster.core.deltas import Delta, NodePut, NodeRemoved, PodsBound, PodsLeaving, PodsUnbound, SignaturesAdded
+from muster.core.deltas import (
+    Delta,
+    NodePut,
+    NodeRemoved,
+    PodsBound,
+    PodsLeaving,
+    PodsUnbound,
+    SignaturesAdded,
+)
 from muster.core.signature import SignatureTable
 from muster.core.snapshot import Snapshot
 from muster.engine.queueing_hints import EventKind
@@ -44,13 +52,12 @@ class ArrayFeed:
         """Note a pod that took, kept or gave back room."""
         had = old is not None and _uses_room(old)
         has = new is not None and _uses_room(new)
-        if not has:
+        if new is None or not has:
             if had and old is not None:
                 self._unbind(old.ordinal)
                 return EventKind.POD_FREED
             return None
-        assert new is not None
-        if not had or old is None:
+        if old is None or not had:
             self._bind(new, self.signatures.intern(new))
             if new.is_leaving:
                 self._append(PodsLeaving((new.ordinal,)))

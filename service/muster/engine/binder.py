@@ -103,7 +103,9 @@ def results_below(result: GroupResult | None) -> Iterator[GroupResult]:
             yield from results_below(child)
 
 
-def commit_decision(cluster: Cluster, unit: Unit, record: DecisionRecord, mutation: Mutation) -> DecisionRecord:
+def commit_decision(
+    cluster: Cluster, unit: Unit, record: DecisionRecord, mutation: Mutation
+) -> DecisionRecord:
     """Write the decision as one revision; returns the record with its columns. `mutation` is fresh."""
     decision = record.decision
     pods = pods_by_ordinal(cluster, unit)

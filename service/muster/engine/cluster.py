@@ -30,7 +30,9 @@ from muster.validation.admission import PriorityClasses, SpecMemo
 class Cluster:
     """`token` is the fencing token of this process for the cluster."""
 
-    def __init__(self, name: str, token: int, scheduler_names: frozenset[str], *, created: bool = False) -> None:
+    def __init__(
+        self, name: str, token: int, scheduler_names: frozenset[str], *, created: bool = False
+    ) -> None:
         self.name = name
         self.token = token
         self.state = ClusterState(name, scheduler_names)

@@ -65,7 +65,9 @@ class Verdict:
 class CycleRunner:
     """Runs until `stop`. `decided` is called with every committed record, in order, before it is durable."""
 
-    def __init__(self, cluster: Cluster, tools: CycleTools, decided: Callable[[DecisionRecord], None]) -> None:
+    def __init__(
+        self, cluster: Cluster, tools: CycleTools, decided: Callable[[DecisionRecord], None]
+    ) -> None:
         self._cluster = cluster
         self._tools = tools
         self._decided = decided
@@ -114,7 +116,7 @@ class CycleRunner:
         """One unit from the pop to the commit; a broken cycle is the unit's own misfortune."""
         try:
             await self._decide_and_commit(row)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - one failing plugin spoils only its own unit
             _LOG.exception("the cycle of %s broke", row.key)
             self._commit_error(row, f"the scheduling cycle failed: {type(error).__name__}: {error}")
 
@@ -154,9 +156,7 @@ class CycleRunner:
             cluster.name, cluster.feed, unit, profile, is_recording=cycle.is_recording
         )
         seconds = tools.clock.monotonic() - started
-        return Verdict(
-            answer.decision, profile.name, cycle, revision, started, seconds, list(answer.events)
-        )
+        return Verdict(answer.decision, profile.name, cycle, revision, started, seconds, list(answer.events))
 
     def columns(self, unit: Unit, decision: Decision) -> AssignmentColumns:
         """The assignments of a decision with the names of its pods."""
@@ -235,4 +235,3 @@ class CycleRunner:
         )
         unit = build_unit(self._cluster, row.key)
         self._decided(commit_decision(self._cluster, unit, record, Mutation(self._cluster, now_us)))
-

@@ -87,7 +87,7 @@ class EngineOptions:
 class Engine:
     """Implements `engine.api.SchedulingEngine`. `profiles` by scheduler name, the first is the default one."""
 
-    def __init__(  # noqa: PLR0913 - the five things that an engine is made of
+    def __init__(
         self,
         store: Store,
         clock: Clock,
@@ -380,7 +380,11 @@ class Engine:
 
         revision = cluster.state.revision
         service = ClusterService(
-            cluster, self._tools, RevisionFeed(revision, read_log), DecisionFeed(revision, read_decisions), self._lost
+            cluster,
+            self._tools,
+            RevisionFeed(revision, read_log),
+            DecisionFeed(revision, read_decisions),
+            self._lost,
         )
         self._services[name] = service
         service.start()
@@ -468,8 +472,6 @@ def _present(objects: list[ClusterObject], revision: int) -> list[WatchBatch]:
     changes = [Change(EventType.ADDED, item) for item in objects]
     slices = [tuple(changes[i : i + WATCH_BATCH]) for i in range(0, len(changes), WATCH_BATCH)] or [()]
     return [
-        WatchBatch(
-            part, revision if i == len(slices) - 1 else 0, initial_state_complete=i == len(slices) - 1
-        )
+        WatchBatch(part, revision if i == len(slices) - 1 else 0, initial_state_complete=i == len(slices) - 1)
         for i, part in enumerate(slices)
     ]

@@ -19,7 +19,7 @@ class Precondition(NamedTuple):
     description: str
 
 
-class Refusal(Exception):
+class Refusal(Exception):  # noqa: N818 - the base of errors that have the suffix
     """A request that cannot be served. `reason` is a value of the API's error table (ErrorInfo.reason)."""
 
     def __init__(self, reason: str, message: str, **metadata: str) -> None:

@@ -209,8 +209,15 @@ class Store(Protocol):
         """The newest revision whose entry is gone (0: none is)."""
         ...
 
-    def compact(self, cluster: str, token: int, *, log_before_revision: int, requests_before_us: int,
-                decisions_before_revision: int) -> None:
+    def compact(  # noqa: PLR0913 - one bound for each kind of history
+        self,
+        cluster: str,
+        token: int,
+        *,
+        log_before_revision: int,
+        requests_before_us: int,
+        decisions_before_revision: int,
+    ) -> None:
         """Forget log entries, requests and decisions below these bounds, and shared values that nothing uses any more."""
         ...
 

@@ -14,6 +14,7 @@ from muster.engine.units import build_unit
 from muster.model.meta import GROUP_KINDS, POD, ObjectKey
 from muster.model.pod import Pod
 
+
 def root_of(service: ClusterService, named: ObjectKey) -> Root:
     """The unit that an object belongs to. Raises NotFoundError, or FailedPreconditionError for a foreign pod."""
     state = service.cluster.state
@@ -44,10 +45,10 @@ async def schedule(
     else:
         answer = held
     while deadline is not None and not _is_over(service, answer):
-        record = await _next(service, root.key, deadline - clock.monotonic())
-        if record is None:
+        later = await _next(service, root.key, deadline - clock.monotonic())
+        if later is None:
             break
-        answer = _answer(service, root.key, record, fresh=True)
+        answer = _answer(service, root.key, later, fresh=True)
     await service.durable()
     return answer
 
@@ -121,4 +122,3 @@ def _is_over(service: ClusterService, answer: ScheduleAnswer) -> bool:
     if decision.code is DecisionCode.UNCHANGED or service.cluster.state.get(decision.unit) is None:
         return decision.code is not DecisionCode.PENDING
     return decision.code is DecisionCode.SCHEDULED
-

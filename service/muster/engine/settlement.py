@@ -176,4 +176,3 @@ def _write_gated_groups(mutation: Mutation, unit: ObjectKey, short: Shortage) ->
             group, scheduled=False, reason=UNSCHEDULABLE, message=message, now_us=mutation.now_us
         )
         mutation.set_group(group, changed)
-

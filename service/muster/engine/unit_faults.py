@@ -36,7 +36,13 @@ def fault_of(state: ClusterState, unit: ObjectKey) -> Decision | None:
             return _fault(unit, "PRIORITY_CLASH", "priority", first, holder, first.priority, holder.priority)
         if holder.policy != first.policy:
             return _fault(
-                unit, "PREEMPTION_POLICY_CLASH", "preemption policy", first, holder, first.policy, holder.policy
+                unit,
+                "PREEMPTION_POLICY_CLASH",
+                "preemption policy",
+                first,
+                holder,
+                first.policy,
+                holder.policy,
             )
         if holder.scheduler_name is None:
             continue
@@ -66,7 +72,7 @@ def _pod_holder(pod: Pod) -> _Holder:
     return _Holder(pod.key, spec.priority or 0, policy, spec.scheduler_name)
 
 
-def _fault(  # noqa: PLR0913 - two objects and the value of each
+def _fault(  # noqa: PLR0913, PLR0917 - two objects and the value of each
     unit: ObjectKey, code: str, what: str, one: _Holder, other: _Holder, its: object, others: object
 ) -> Decision:
     message = f"{what} differs: {one.key} has {its!r}, {other.key} has {others!r}"

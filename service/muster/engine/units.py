@@ -13,13 +13,15 @@ from muster.model.priority import PREEMPT_LOWER_PRIORITY
 
 
 def build_unit(cluster: Cluster, key: ObjectKey) -> Unit:
-    """The unit as it is now. The root must exist."""
+    """The unit as it is now. Raises KeyError if its root is gone."""
     if key.kind == POD:
         pod = cluster.state.pod(key.namespace, key.name)
-        assert pod is not None, key
+        if pod is None:
+            raise KeyError(key)
         return _pod_unit(cluster, pod)
     root = cluster.state.group(key)
-    assert root is not None, key
+    if root is None:
+        raise KeyError(key)
     tree = _group_tree(cluster, root, root_is_scheduled=is_initially_scheduled(root))
     return Unit(
         root=tree,

@@ -1,0 +1,64 @@
+"""Makes the engine from settings: the store that a URL names, the profiles, the machine's clock and random ids."""
+
+from __future__ import annotations
+
+import time
+import uuid
+
+from muster.app.settings import Settings
+from muster.core.framework import Profile
+from muster.engine.api import SchedulingEngine
+from muster.engine.engine import Engine, EngineOptions
+from muster.engine.telemetry_port import EngineTelemetry
+from muster.plugins.profile import default_profile, make_profile
+from muster.store.store import SqlStore
+
+
+class SystemClock:
+    """The machine's clocks."""
+
+    def now_us(self) -> int:
+        """Wall time in microseconds since the epoch."""
+        return time.time_ns() // 1_000
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+        return time.monotonic()
+
+
+class RandomIds:
+    """Uids as Kubernetes makes them."""
+
+    def uid(self) -> str:
+        """A random UUID."""
+        return str(uuid.uuid4())
+
+
+async def started_engine(settings: Settings, telemetry: EngineTelemetry) -> SchedulingEngine:
+    """An engine that schedules already. Raises ForeignStoreError, StoreUnavailableError."""
+    engine = Engine(
+        store=SqlStore(settings.store),
+        clock=SystemClock(),
+        ids=RandomIds(),
+        profiles=profiles_of(settings),
+        telemetry=telemetry,
+        options=EngineOptions(
+            clients_evict=settings.eviction == "client",
+            workers=settings.workers,
+            log_seconds=settings.log_retention_seconds,
+            log_revisions=settings.log_retention_revisions,
+            decision_seconds=settings.decision_retention_seconds,
+        ),
+    )
+    await engine.start()
+    return engine
+
+
+def profiles_of(settings: Settings) -> dict[str, Profile]:
+    """Profiles by name in the order of `profiles`, the first the default one; those that are not defined read as it does."""
+    defined = {profile.name: profile for profile in map(make_profile, settings.profile_definitions)}
+    base = default_profile()
+    defined.setdefault(base.name, base)
+    if not settings.profiles:
+        return defined
+    return {name: defined.get(name) or make_profile({"name": name}) for name in settings.profiles}
