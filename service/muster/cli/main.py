@@ -7,6 +7,7 @@ import click
 from muster.cli.demo import demo
 from muster.cli.objects import apply, delete, get, watch
 from muster.cli.records import decision, decisions, queue
+from muster.cli.replay import replay
 from muster.cli.service import health, serve, version
 from muster.cli.session import global_options
 from muster.cli.units import explain, preempt, schedule, simulate
@@ -38,6 +39,7 @@ for _command in (
     health,
     version,
     demo,
+    replay,
 ):
     muster.add_command(_command)
 
