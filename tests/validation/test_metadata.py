@@ -3,7 +3,8 @@ from dataclasses import replace
 import pytest
 
 from muster.model.meta import KubernetesObject, OwnerReference
-from tests.validation.examples import CLASS, NODE, POD_GROUP, faults
+from muster.model.objects import ClusterObject
+from tests.validation.examples import BUDGET, CLASS, COMPOSITE, NODE, POD, POD_GROUP, WORKLOAD, faults
 
 OWNER = OwnerReference("batch/v1", "Job", "training", "u-1", controller=True)
 
@@ -87,6 +88,17 @@ def _owned(*owners: OwnerReference) -> KubernetesObject:
 )
 def test_wrong_metadata_is_refused_at_its_field(wrong: KubernetesObject, expected: tuple[str, str]) -> None:
     assert faults(wrong) == [expected]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "example",
+    [NODE, POD, POD_GROUP, COMPOSITE, WORKLOAD, CLASS, BUDGET],
+    ids=lambda each: type(each).__name__,
+)
+def test_the_metadata_of_every_kind_is_looked_at(example: ClusterObject) -> None:
+    wrong = replace(example, name="A", finalizers=("b c",))
+
+    assert set(faults(wrong)) == {("metadata.name", "INVALID"), ("metadata.finalizers[0]", "INVALID")}
 
 
 def test_server_owned_metadata_is_never_wrong() -> None:

@@ -10,7 +10,7 @@ def _composites(*templates: GroupTemplate) -> Workload:
     return workload(composites=templates)
 
 
-def _controlled(controller: ControllerReference) -> Workload:
+def _controlled(controller: ControllerReference | None) -> Workload:
     return replace(WORKLOAD, spec=replace(WORKLOAD.spec, controller_ref=controller))
 
 
@@ -157,6 +157,7 @@ def test_a_wrong_workload_is_refused_at_its_field(wrong: Workload, expected: tup
             id="children of both kinds",
         ),
         pytest.param(_controlled(ControllerReference("", "Pod", "p")), id="controller of the core group"),
+        pytest.param(_controlled(None), id="no controller"),
     ],
 )
 def test_other_trees_are_right(right: Workload) -> None:
