@@ -21,6 +21,7 @@ from muster.v1.object_pb2 import Object
 
 # Kubernetes writes the version of an object as text.
 WRITTEN_AS_TEXT = frozenset({"muster.v1.ObjectMeta.resource_version"})
+OCTAL = re.compile(r"^0o[0-7]+$")
 UNSIGNED = re.compile(r"[0-9]+")
 
 
@@ -31,7 +32,7 @@ class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[mi
         return True
 
 
-for _tag, _pattern, _first in CORE_SCHEMA:
+for _tag, _pattern, _first in (*CORE_SCHEMA, ("tag:yaml.org,2002:int", OCTAL, ["0"])):
     _Dumper.add_implicit_resolver(_tag, _pattern, _first)
 
 

@@ -1,0 +1,86 @@
+"""Texts become documents: what a scalar is, how lists are unpacked, what is refused."""
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from muster.client.manifest_documents import Document, DocumentError, Source, documents, sources
+
+
+def _value(text: str) -> object:
+    (document,) = documents(Source("text", f"value: {text}"))
+    assert isinstance(document.content, dict)
+    return document.content["value"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("2026-01-31", "2026-01-31", id="a day stays text"),
+        pytest.param("2026-01-31T12:00:00Z", "2026-01-31T12:00:00Z", id="a time stays text"),
+        pytest.param("12:30:45", "12:30:45", id="no number to the base of sixty"),
+        pytest.param("yes", "yes", id="yes is text"),
+        pytest.param("off", "off", id="off is text"),
+        pytest.param("true", True, id="true"),
+        pytest.param("~", None, id="null"),
+        pytest.param("010", 10, id="no octal number"),
+        pytest.param("0.1", Decimal("0.1"), id="an exact fraction"),
+        pytest.param("1e3", Decimal("1e3"), id="an exponent without a point"),
+        pytest.param("100m", "100m", id="a quantity with a unit"),
+    ],
+)
+def test_a_scalar_is_what_the_core_schema_of_yaml_says(text: str, expected: object) -> None:
+    assert _value(text) == expected
+    assert type(_value(text)) is type(expected)
+
+
+def test_numbers_of_json_keep_every_digit() -> None:
+    (document,) = documents(Source("text", '{"value": 0.1000000000000000000001}'))
+
+    assert document.content == {"value": Decimal("0.1000000000000000000001")}
+
+
+def test_several_documents_say_where_each_stands() -> None:
+    found = list(documents(Source("f.yaml", "kind: A\n---\n---\nkind: B\n")))
+
+    assert found == [
+        Document({"kind": "A"}, "f.yaml, document 1"),
+        Document({"kind": "B"}, "f.yaml, document 2"),
+    ]
+
+
+def test_the_items_of_a_list_of_lists_come_one_by_one() -> None:
+    inner = {"kind": "List", "items": [{"kind": "Node"}, {"kind": "Pod"}]}
+    (first, second) = documents(Source("f", str({"kind": "List", "items": [inner]})))
+
+    assert (first.content, second.content) == ({"kind": "Node"}, {"kind": "Pod"})
+    assert second.origin == "f, item 1, item 2"
+
+
+def test_the_items_of_a_typed_list_get_its_kind() -> None:
+    (item,) = documents(Source("f", "apiVersion: v1\nkind: PodList\nitems: [{metadata: {name: p}}]"))
+
+    assert item.content == {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("a: [", id="yaml that breaks off"),
+        pytest.param("a: 1\na: 2", id="a key twice in yaml"),
+        pytest.param('{"a": 1, "a": 2}', id="a key twice in json"),
+        pytest.param("!!python/object:os.system {}", id="a python object"),
+    ],
+)
+def test_a_text_that_cannot_be_understood_is_refused_with_its_name(text: str) -> None:
+    with pytest.raises(DocumentError, match=r"broken\.yaml"):
+        list(documents(Source("broken.yaml", text)))
+
+
+def test_a_folder_gives_its_manifests_by_path_and_nothing_else(tmp_path: Path) -> None:
+    for name in ("b.yaml", "a.json", "inner/c.yml", "notes.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name, encoding="utf-8")
+
+    assert [each.text for each in sources([str(tmp_path)])] == ["a.json", "b.yaml", "inner/c.yml"]
