@@ -20,6 +20,7 @@ from muster.core.framework import Profile
 from muster.core.tree import Unit, leaves
 from muster.engine.binder import commit_decision, named_columns, pods_by_ordinal, still_holds
 from muster.engine.cluster import Cluster
+from muster.engine.errors import UnavailableError
 from muster.engine.mutation import Mutation
 from muster.engine.ports import AssignmentColumns, Clock, DecisionRecord, QueuedUnit
 from muster.engine.telemetry_port import EngineTelemetry, StartedCycle
@@ -95,7 +96,10 @@ class CycleRunner:
     async def _run(self) -> None:
         while not self._stopping:
             self._wake.clear()
-            await self._drain_queue()
+            try:
+                await self._drain_queue()
+            except UnavailableError:
+                return  # the cluster is loaded again, and with it come cycles of its own
             if not self._stopping:
                 await self._wake.wait()
 
@@ -163,6 +167,8 @@ class CycleRunner:
         return named_columns(decision.assignments, pods_by_ordinal(self._cluster, unit))
 
     def _is_small(self, unit: Unit) -> bool:
+        if self._tools.pool.is_empty:
+            return True
         pods = unit.pod_count
         nodes = len(self._cluster.state.objects["Node"])
         return pods <= 1 or (pods <= INLINE_PODS and pods * nodes <= INLINE_WORK)

@@ -408,9 +408,9 @@ class Engine:
             if service is None:
                 continue
             service.available = False
-            service.cluster.take_writes()
+            self._writer.abandon(service.cluster, "it is being loaded again")
             await service.stop()
-            service.cluster.take_writes()
+            self._writer.abandon(service.cluster, "it is being loaded again")
             self._pool.forget(name)
             service.replace(await self._load_patiently(name))
 

@@ -209,7 +209,7 @@ class Store(Protocol):
         """The newest revision whose entry is gone (0: none is)."""
         ...
 
-    def compact(  # noqa: PLR0913 - one bound for each kind of history
+    def compact(
         self,
         cluster: str,
         token: int,
@@ -225,7 +225,7 @@ class Store(Protocol):
 
     def get_decision(self, cluster: str, decision_id: str) -> DecisionRecord | None: ...
 
-    def list_decisions(
+    def list_decisions(  # noqa: PLR0913 - one argument a filter
         self,
         cluster: str,
         *,

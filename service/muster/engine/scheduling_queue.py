@@ -179,6 +179,24 @@ class SchedulingQueue:
             )
         )
 
+    def rejected(self, key: ObjectKey, now_us: int, message: str) -> None:
+        """A binding of the unit failed outside: back after the backoff. Gated units and those in flight stay as they are."""
+        row = self.rows.get(key)
+        if row is None or row.state is not UnitState.ACTIVE or key in self._in_flight:
+            return
+        attempts = row.attempts + 1
+        self.put(
+            replace(
+                row,
+                state=UnitState.BACKOFF,
+                attempts=attempts,
+                not_before_us=backoff_end_us(now_us, attempts, key.kind),
+                last_attempt_us=now_us,
+                reasons=("BINDING_FAILED",),
+                message=message,
+            )
+        )
+
     def happened(self, events: Iterable[EventKind], now_us: int) -> None:
         """Wake the waiting units that one of the events may help."""
         kinds = tuple(dict.fromkeys(events))

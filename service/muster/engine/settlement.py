@@ -1,14 +1,16 @@
 """What a revision entails beyond what was asked for (semantics 3, 4, 7): the rules that keep derived state right.
 
-Called by `Mutation.finish` in this order, each idempotent: protected groups go when nothing holds them; groups and
+Called by `Mutation.finish` in this order, each idempotent: marked objects go when nothing holds them; groups and
 pods with a missing root wait in the pending structures; units are gated, activated, or leave the queue.
 """
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from muster.engine.cluster_state import group_key_of, parent_key_of
+from muster.engine.cluster_state import ClusterState, group_key_of, parent_key_of
 from muster.engine.conditions import SCHEDULING_GATED, UNSCHEDULABLE, with_group_condition
 from muster.engine.hierarchy import (
     Root,
@@ -22,36 +24,98 @@ from muster.engine.hierarchy import (
 )
 from muster.engine.members import Standing
 from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
-from muster.model.meta import POD, POD_GROUP, ObjectKey
+from muster.model.meta import CLUSTER_SCOPED_KINDS, POD, POD_GROUP, ObjectKey, OwnerReference
+from muster.model.objects import ClusterObject
 from muster.model.pod import Pod
 
 if TYPE_CHECKING:
     from muster.engine.mutation import Mutation
 
+FOREGROUND_DELETION = "foregroundDeletion"
+
 
 def settle_deletions(mutation: Mutation) -> None:
-    """Remove marked groups without live pods or child groups, bottom-up; owners that waited for their dependents too."""
+    """Remove marked objects that nothing holds any more, bottom-up.
+
+    Groups without live pods or child groups, owners whose blocking dependents are gone, objects whose last finalizer went.
+    """
     state = mutation.state
-    candidates = list(mutation.touched_groups)
+    candidates = dict.fromkeys((*mutation.touched_groups, *_released(mutation)))
     while candidates:
-        key = candidates.pop()
-        group = state.group(key)
-        if group is None or group.deletion_us is None or group.finalizers or _is_held(mutation, group):
+        key, _ = candidates.popitem()
+        item = state.get(key)
+        if item is None or item.deletion_us is None:
             continue
-        parent = parent_key_of(group)
-        mutation.remove(key)
-        if parent is not None:
-            candidates.append(parent)
+        finalizers = _finalizers_left(state, item)
+        if not finalizers and not _is_held(state, item):
+            mutation.remove(key)
+            candidates.update(dict.fromkeys(_keys_above(state, item)))
+        elif finalizers != item.finalizers:
+            mutation.put(replace(item, finalizers=finalizers, resource_version=mutation.revision))
 
 
-def _is_held(mutation: Mutation, group: AnyGroup) -> bool:
-    """Whether a live pod (leaf) or a child group names the group; a group in a parent cycle is not protected."""
-    state = mutation.state
+def is_protected(state: ClusterState, group: AnyGroup, gone: Container[ObjectKey] = frozenset()) -> bool:
+    """Whether a live pod (leaf) or a child group, other than those in `gone`, keeps the group; never in a parent cycle."""
     if find_root(state, group.key).cycle:
         return False
     if isinstance(group, PodGroup):
-        return state.members(group.namespace, group.name).live > 0
-    return bool(state.children(group.namespace, group.name))
+        members = state.members(group.namespace, group.name)
+        return members.live > 0 and any(
+            not pod.is_terminal and pod.key not in gone for pod in members.pods.values()
+        )
+    return any(child.key not in gone for child in state.children(group.namespace, group.name))
+
+
+def blocks(dependent: ClusterObject, owner_uid: str) -> bool:
+    """Whether a foreground deletion of the owner waits for the dependent."""
+    references = dependent.owner_references
+    return any(each.uid == owner_uid and each.block_owner_deletion for each in references)
+
+
+def _is_held(state: ClusterState, item: ClusterObject) -> bool:
+    if isinstance(item, Pod):
+        return item.is_leaving
+    return isinstance(item, PodGroup | CompositePodGroup) and is_protected(state, item)
+
+
+def _released(mutation: Mutation) -> Iterator[ObjectKey]:
+    """Objects that lost their last finalizer in this mutation, and owners that lost a dependent."""
+    for key, (old, new) in mutation.edits.items():
+        if old is None:
+            continue
+        if old.owner_references and (new is None or new.owner_references != old.owner_references):
+            yield from _keys_above(mutation.state, old)
+        if old.finalizers and new is not None and not new.finalizers:
+            yield key
+
+
+def _keys_above(state: ClusterState, item: ClusterObject) -> Iterator[ObjectKey]:
+    """What may wait for the object to go: its parent group and its owners."""
+    if isinstance(item, PodGroup | CompositePodGroup):
+        parent = parent_key_of(item)
+        if parent is not None:
+            yield parent
+    for reference in item.owner_references:
+        if reference.kind in state.objects:
+            yield owner_key_of(item, reference)
+
+
+def _finalizers_left(state: ClusterState, item: ClusterObject) -> tuple[str, ...]:
+    """The object's finalizers, without that of a foreground deletion once no dependent on its way out blocks it."""
+    if FOREGROUND_DELETION not in item.finalizers:
+        return item.finalizers
+    dependents = (state.get(key) for key in state.dependents(item.uid))
+    if any(
+        each is not None and each.deletion_us is not None and blocks(each, item.uid) for each in dependents
+    ):
+        return item.finalizers
+    return tuple(each for each in item.finalizers if each != FOREGROUND_DELETION)
+
+
+def owner_key_of(dependent: ClusterObject, reference: OwnerReference) -> ObjectKey:
+    """Where the owner is to be found: in the dependent's namespace, unless its kind has none."""
+    namespace = "" if reference.kind in CLUSTER_SCOPED_KINDS else dependent.namespace
+    return ObjectKey(reference.kind, namespace, reference.name)
 
 
 def settle_pending(mutation: Mutation) -> None:

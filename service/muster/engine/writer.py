@@ -68,6 +68,12 @@ class Writer:
         waiters.append(waiter)
         await waiter
 
+    def abandon(self, cluster: Cluster, why: str) -> None:
+        """Drop what the cluster has written since the last transaction; who waits for it is told."""
+        cluster.take_writes()
+        self._dirty.pop(cluster.name, None)
+        _resolve([self._waiting.pop(cluster.name, [])], _refusal(why))
+
     async def run_apart(self, call: Callable[[], None]) -> None:
         """Run a store call on the writer's thread, between transactions."""
         await asyncio.get_running_loop().run_in_executor(self._thread, call)
@@ -100,10 +106,10 @@ class Writer:
             lost = self._in_flight
             self._in_flight = {}
             self._tell(batch, started, succeeded=False)
+            _resolve(lost.values(), _refusal(str(error)))
+            for cluster in clusters.values():
+                self.abandon(cluster, str(error))
             await self._failed(list(clusters))
-            refusal = UnavailableError("STORE_UNAVAILABLE", f"the store did not take the write: {error}")
-            _resolve(lost.values(), refusal)
-            _resolve([self._waiting.pop(name, []) for name in clusters], refusal)
         else:
             done, self._in_flight = self._in_flight, {}
             for writes in batch:
@@ -116,6 +122,10 @@ class Writer:
         revisions = sum(len(writes.entries) for writes in batch)
         seconds = self._clock.monotonic() - started
         self._telemetry.committed(CommitFacts(revisions, rows, seconds, succeeded))
+
+
+def _refusal(why: str) -> UnavailableError:
+    return UnavailableError("STORE_UNAVAILABLE", f"the store did not take the write: {why}")
 
 
 def _resolve(groups: Iterable[list[Waiter]], error: Exception | None) -> None:

@@ -1,0 +1,210 @@
+"""Feeds of durable revisions and decisions: any number of watchers read one ring, each at its own pace.
+
+A watcher holds a position and no copy. Behind the ring it reads the store until it has caught up; one that had caught up
+and then falls out of the ring is cut off (WATCHER_TOO_SLOW), and never slows the others or the writer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from typing import Generic, Protocol, TypeVar
+
+from muster.engine.api import DecisionBatch, DecisionFilter, ObjectFilter, WatchBatch
+from muster.engine.errors import Refusal, ResourceExhaustedError
+from muster.engine.ports import Change, DecisionRecord, EventType, LogEntry
+from muster.model.objects import ClusterObject
+
+MOST_CHANGES = 200_000
+BATCH = 200
+PAGE = 100
+
+
+class Revised(Protocol):
+    """Something that happened at a revision."""
+
+    @property
+    def revision(self) -> int: ...
+
+
+Item = TypeVar("Item", bound=Revised)
+Read = Callable[[int, int], Awaitable[list[Item]]]
+
+
+class Ring(Generic[Item]):
+    """The newest items, bounded by their weight. `start` is the revision behind which the ring is complete."""
+
+    def __init__(self, revision: int, read: Read[Item], weight: Callable[[Item], int], most: int) -> None:
+        self.start = revision
+        self.end = revision
+        self._read = read
+        self._weight = weight
+        self._most = most
+        self._held = 0
+        self._items: deque[Item] = deque()
+        self._more = asyncio.Event()
+        self._ended: Refusal | None = None
+
+    def publish(self, items: Iterable[Item]) -> None:
+        """Add durable items in order of revision, and wake whoever waits."""
+        for item in items:
+            self._items.append(item)
+            self._held += self._weight(item)
+            self.end = item.revision
+        while self._held > self._most and len(self._items) > 1:
+            gone = self._items.popleft()
+            self._held -= self._weight(gone)
+            self.start = gone.revision
+        self._wake()
+
+    def fail(self, error: Refusal) -> None:
+        """End all watches with the refusal, at once."""
+        self._ended = error
+        self._wake()
+
+    async def after(self, revision: int) -> AsyncIterator[list[Item]]:
+        """Runs of items with a greater revision, for ever. Raises the refusal that ended the feed, or cut the watcher off."""
+        caught_up = False
+        while True:
+            if self._ended is not None:
+                raise self._ended
+            more = self._more
+            if revision < self.start:
+                if caught_up:
+                    text = f"the watch is at revision {revision}, the feed begins at {self.start}"
+                    raise ResourceExhaustedError("WATCHER_TOO_SLOW", text)
+                items = await self._read(revision, PAGE)
+                if not items:
+                    revision = self.start
+                    continue
+            else:
+                caught_up = True
+                items = self._since(revision)
+            if items:
+                revision = items[-1].revision
+                yield items
+            else:
+                await more.wait()
+
+    def before_time(self, is_old: Callable[[Item], bool]) -> int:
+        """The greatest revision of the old items at the ring's beginning; `start` if none is old."""
+        revision = self.start
+        for item in self._items:
+            if not is_old(item):
+                break
+            revision = item.revision
+        return revision
+
+    def _since(self, revision: int) -> list[Item]:
+        taken: list[Item] = []
+        for item in reversed(self._items):
+            if item.revision <= revision:
+                break
+            taken.append(item)
+        taken.reverse()
+        return taken[:PAGE]
+
+    def _wake(self) -> None:
+        self._more.set()
+        self._more = asyncio.Event()
+
+
+class RevisionFeed:
+    """What Watch follows."""
+
+    def __init__(self, revision: int, read_log: Read[LogEntry], most_changes: int = MOST_CHANGES) -> None:
+        self._ring: Ring[LogEntry] = Ring(
+            revision, read_log, lambda entry: 1 + len(entry.changes), most_changes
+        )
+
+    def publish(self, entries: Iterable[LogEntry]) -> None:
+        """Durable revisions, in order."""
+        self._ring.publish(entries)
+
+    def fail(self, error: Refusal) -> None:
+        """End all watches."""
+        self._ring.fail(error)
+
+    def revision_before(self, time_us: int) -> int:
+        """The newest revision older than that, as far as the ring knows."""
+        return self._ring.before_time(lambda entry: entry.time_us < time_us)
+
+    async def changes(
+        self, selection: ObjectFilter, matches: Callable[[ClusterObject], bool], from_revision: int
+    ) -> AsyncIterator[WatchBatch]:
+        """Selected changes after the revision. A batch without changes tells how far everything has been looked at."""
+        async for entries in self._ring.after(from_revision):
+            before = entries[0].revision - 1
+            selected: list[Change] = []
+            for entry in entries:
+                found = list(_selected(entry, selection, matches))
+                if selected and len(selected) + len(found) > BATCH:
+                    yield WatchBatch(tuple(selected), before)
+                    selected = []
+                while len(found) > BATCH:
+                    yield WatchBatch(tuple(found[:BATCH]), before)
+                    found = found[BATCH:]
+                selected += found
+                before = entry.revision
+            yield WatchBatch(tuple(selected), before)
+
+
+class DecisionFeed:
+    """What WatchDecisions follows."""
+
+    def __init__(self, revision: int, read: Read[DecisionRecord], most_pods: int = MOST_CHANGES) -> None:
+        self._ring: Ring[DecisionRecord] = Ring(
+            revision, read, lambda record: 1 + len(record.assignments.pods), most_pods
+        )
+
+    def publish(self, records: Iterable[DecisionRecord]) -> None:
+        """Durable decisions, in order."""
+        self._ring.publish(records)
+
+    def fail(self, error: Refusal) -> None:
+        """End all watches."""
+        self._ring.fail(error)
+
+    def revision_before(self, time_us: int) -> int:
+        """The newest revision of a decision older than that, as far as the ring knows."""
+        return self._ring.before_time(lambda record: record.create_us < time_us)
+
+    async def decisions(self, from_revision: int, selection: DecisionFilter) -> AsyncIterator[DecisionBatch]:
+        """Selected decisions after the revision, in order, at least once."""
+        async for records in self._ring.after(from_revision):
+            chosen = tuple(record for record in records if _is_chosen(record, selection))
+            yield DecisionBatch(chosen, records[-1].revision)
+
+
+def _selected(
+    entry: LogEntry, selection: ObjectFilter, matches: Callable[[ClusterObject], bool]
+) -> Iterator[Change]:
+    """The entry's changes as a watcher with the filter sees them: who leaves it is DELETED, who enters it ADDED."""
+    for change in entry.changes:
+        item = change.object
+        if item.key.kind not in selection.kinds or not matches(item):
+            continue
+        if selection.matches_labels is None:
+            yield change
+            continue
+        now = selection.matches_labels(item.labels)
+        earlier = item.labels if change.previous_labels is None else change.previous_labels
+        before = selection.matches_labels(earlier)
+        if now and (before or change.type is not EventType.MODIFIED):
+            yield change
+        elif now:
+            yield Change(EventType.ADDED, item)
+        elif before and change.type is not EventType.ADDED:
+            yield Change(EventType.DELETED, item)
+
+
+def _is_chosen(record: DecisionRecord, selection: DecisionFilter) -> bool:
+    decision = record.decision
+    if selection.unit is not None and decision.unit != selection.unit:
+        return False
+    if selection.from_us is not None and record.create_us < selection.from_us:
+        return False
+    if selection.to_us is not None and record.create_us >= selection.to_us:
+        return False
+    return not selection.codes or decision.code.value in selection.codes
