@@ -6,14 +6,11 @@ from muster.model.meta import ObjectKey
 from muster.model.objects import ClusterObject
 from muster.model.pod import PodBatch
 from muster.validation.objects import (
-    count_objects,
     key_of,
-    object_path,
     subject_of,
     validate,
-    validate_cluster_name,
 )
-from tests.validation.examples import BATCH, COMPOSITE, EXAMPLES, NODE, POD, POD_GROUP, faults
+from tests.validation.examples import BATCH, EXAMPLES, NODE, POD, POD_GROUP, faults
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: type(each).__name__)
@@ -57,26 +54,5 @@ def test_an_object_is_stored_under_its_namespace(sent: ClusterObject, key: Objec
     assert key_of(sent) == key
 
 
-@pytest.mark.parametrize(
-    ("sent", "path"),
-    [
-        pytest.param(COMPOSITE, "objects[3].compositePodGroup.", id="CompositePodGroup"),
-        pytest.param(BATCH, "objects[3].podBatch.", id="PodBatch"),
-        pytest.param(NODE, "objects[3].node.", id="Node"),
-    ],
-)
-def test_a_path_begins_with_the_place_and_the_kind(sent: ClusterObject | PodBatch, path: str) -> None:
-    assert object_path(3, sent) == path
-
-
-def test_each_name_of_a_batch_counts_as_one_object() -> None:
-    assert count_objects([BATCH, NODE]) == 3
-
-
 def test_a_batch_is_called_by_its_first_and_last_name() -> None:
     assert subject_of(BATCH) == "PodBatch default/p-0 to p-1"
-
-
-def test_a_cluster_is_named_by_a_label_or_not_at_all() -> None:
-    assert validate_cluster_name("") == []
-    assert [fault.field for fault in validate_cluster_name("a.b")] == ["cluster"]

@@ -1,6 +1,6 @@
 """Where validation begins: from any object of a request to the list of all that is wrong with it.
 
-Paths are relative to the object and spelled as in manifests; `object_path` is what goes in front in a request.
+Paths are relative to the object and spelled as in manifests.
 Decides nothing that needs another object: that is for admission, and for the checks before scheduling.
 """
 
@@ -12,22 +12,20 @@ from typing import Any
 from muster.model.disruption import PodDisruptionBudget
 from muster.model.group import CompositePodGroup, PodGroup
 from muster.model.meta import CLUSTER_SCOPED_KINDS, ObjectKey
-from muster.model.names import DEFAULT_NAMESPACE, dns_label_fault
+from muster.model.names import DEFAULT_NAMESPACE
 from muster.model.node import Node
 from muster.model.objects import ClusterObject
 from muster.model.pod import Pod, PodBatch
 from muster.model.priority import PriorityClass
 from muster.model.workload import Workload
 from muster.validation.disruption_budget import disruption_budget_faults
-from muster.validation.fields import Faults, optional_name_faults
+from muster.validation.fields import Faults
 from muster.validation.group import group_faults
 from muster.validation.node import node_faults
 from muster.validation.pod import PodRules
 from muster.validation.priority import priority_class_faults
 from muster.validation.violations import Violation
 from muster.validation.workload import workload_faults
-
-MOST_OBJECTS = 20_000
 
 _FAULTS: dict[type[ClusterObject], Callable[[Any], Faults]] = {
     Node: node_faults,
@@ -72,22 +70,6 @@ def subject_of(sent: ClusterObject | PodBatch) -> str:
     if isinstance(sent, PodBatch):
         return f"PodBatch {sent.template.namespace or DEFAULT_NAMESPACE}/{_span(sent.names)}"
     return str(key_of(sent))
-
-
-def object_path(index: int, sent: ClusterObject | PodBatch) -> str:
-    """The JSON path of a request's object with a dot at its end: `objects[3].podGroup.`."""
-    kind = type(sent).__name__
-    return f"objects[{index}].{kind[0].lower()}{kind[1:]}."
-
-
-def count_objects(sent: Iterable[ClusterObject | PodBatch]) -> int:
-    """How many objects a call has towards MOST_OBJECTS; each name of a batch is one."""
-    return sum(len(each.names) if isinstance(each, PodBatch) else 1 for each in sent)
-
-
-def validate_cluster_name(name: str) -> list[Violation]:
-    """Faults of a request's `cluster`: a DNS label, or nothing for the default one."""
-    return list(optional_name_faults("cluster", name, dns_label_fault))
 
 
 def _span(names: tuple[str, ...]) -> str:

@@ -121,12 +121,27 @@ def test_an_object_without_a_kind_is_refused_at_its_place() -> None:
 def test_a_group_without_a_name_is_refused_since_the_model_has_no_such_thing() -> None:
     message = _pod(scheduling_group=pod_pb2.PodSchedulingGroup())
 
-    _, violations = decode_object(message, object_path(message, 3))
+    decoded, violations = decode_object(message, object_path(message, 3))
 
+    assert decoded is None
     assert [(each.field, each.reason) for each in violations] == [
         ("objects[3].pod.spec.schedulingGroup.podGroupName", "REQUIRED")
     ]
     assert violations[0].description.startswith("Pod default/p-0: ")
+
+
+def test_a_refused_object_is_refused_with_all_its_faults() -> None:
+    message = object_pb2.Object()
+    message.pod_batch.template.spec.scheduling_group.SetInParent()
+    message.pod_batch.template.spec.priority_class_name = "A"
+    message.pod_batch.names.append("p-0")
+
+    _, violations = decode_object(message, object_path(message, 0))
+
+    assert [each.field for each in violations] == [
+        "objects[0].podBatch.template.spec.schedulingGroup.podGroupName",
+        "objects[0].podBatch.template.spec.priorityClassName",
+    ]
 
 
 @pytest.mark.parametrize("kind", ["node", "pod", "pod_batch"])
@@ -135,10 +150,11 @@ def test_an_object_that_is_too_large_is_refused(kind: str) -> None:
     holder = message.pod_batch.template if kind == "pod_batch" else getattr(message, kind)
     holder.metadata.annotations["a"] = "x" * MAX_OBJECT_BYTES
 
-    _, violations = decode_object(message, object_path(message, 0))
+    decoded, violations = decode_object(message, object_path(message, 0))
 
     where = {"node": "objects[0].node", "pod": "objects[0].pod", "pod_batch": "objects[0].podBatch.template"}
-    assert [(each.field, each.reason) for each in violations] == [(where[kind], "TOO_MANY")]
+    assert decoded is None
+    assert (where[kind], "TOO_MANY") in [(each.field, each.reason) for each in violations]
 
 
 def test_a_batch_is_decoded_with_its_names() -> None:

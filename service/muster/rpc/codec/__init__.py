@@ -4,7 +4,7 @@ A file a kind. Whether an object is right is for validation to say.
 """
 
 from muster.rpc.codec.decision import encode_assignments, encode_decision, encode_reasons, encode_result
-from muster.rpc.codec.meta import decode_ref, encode_ref
+from muster.rpc.codec.meta import encode_ref
 from muster.rpc.codec.objects import (
     ObjectDecoder,
     ObjectEncoder,
@@ -12,20 +12,18 @@ from muster.rpc.codec.objects import (
     encode_object,
     object_path,
 )
-from muster.rpc.codec.times import from_duration, from_timestamp, to_duration, to_timestamp
+from muster.rpc.codec.times import from_timestamp, to_duration, to_timestamp
 
 __all__ = [
     "ObjectDecoder",
     "ObjectEncoder",
     "decode_object",
-    "decode_ref",
     "encode_assignments",
     "encode_decision",
     "encode_object",
     "encode_reasons",
     "encode_ref",
     "encode_result",
-    "from_duration",
     "from_timestamp",
     "object_path",
     "to_duration",

@@ -142,11 +142,6 @@ def encode_ref(key: ObjectKey, uid: str = "") -> pb.ObjectRef:
     return pb.ObjectRef(kind=key.kind, namespace=key.namespace, name=key.name, uid=uid)
 
 
-def decode_ref(ref: pb.ObjectRef) -> ObjectKey:
-    """The key that a ref names, as sent: kind and namespace may still be wrong or empty."""
-    return ObjectKey(ref.kind, ref.namespace, ref.name)
-
-
 def decode_requirements(requirements: Iterable[Any]) -> tuple[SelectorRequirement, ...]:
     """Requirements of label selectors and of node selectors, which have the same fields."""
     return tuple(SelectorRequirement(each.key, each.operator, tuple(each.values)) for each in requirements)

@@ -1,7 +1,8 @@
 """Any object of a request or an answer: which kind it is, and the codec of that kind.
 
 Decoding is lenient: a wrong object becomes a wrong model object, which validation explains. Refused here is only
-what the model cannot hold: no kind, an empty scheduling group, an object that is too large.
+what the model cannot hold: no kind, an empty scheduling group, an object that is too large. Such a refusal names what
+validation finds too, since nobody will see the object again.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from muster.model.workload import Workload
 from muster.rpc.codec.disruption_budget import decode_disruption_budget, encode_disruption_budget
 from muster.rpc.codec.group import decode_composite, decode_pod_group, encode_composite, encode_pod_group
 from muster.rpc.codec.node import decode_node, encode_node
-from muster.rpc.codec.pod import PodDecoder, PodEncoder
+from muster.rpc.codec.pod import PodDecoder, PodEncoder, PodShape
 from muster.rpc.codec.priority_class import decode_priority_class, encode_priority_class
 from muster.rpc.codec.workload import decode_workload, encode_workload
 from muster.v1 import object_pb2 as pb
-from muster.validation.objects import name_in_texts, subject_of
+from muster.validation.objects import name_in_texts, subject_of, validate
 from muster.validation.violations import REQUIRED, TOO_MANY, Violation
 
 MAX_OBJECT_BYTES = 1024 * 1024
@@ -63,7 +64,7 @@ class ObjectDecoder:
         self._pods = PodDecoder()
 
     def decode(self, message: pb.Object, path: str) -> Decoded:
-        """The object, or None, and what is wrong beyond what the model can hold, with `path` before its paths."""
+        """The object, or None and all that is wrong with it, with `path` before its paths."""
         kind = message.WhichOneof("kind")
         if kind == "pod":
             return self._pod(message, path)
@@ -75,18 +76,18 @@ class ObjectDecoder:
             ]
         decoded = _DECODERS[kind](getattr(message, kind))
         size = message.ByteSize()
-        return decoded, _size_faults(size, path, decoded) if size > MAX_OBJECT_BYTES else []
+        return (decoded, []) if size <= MAX_OBJECT_BYTES else _refused(decoded, path, [_too_large(size)])
 
     def _pod(self, message: pb.Object, path: str) -> Decoded:
         pod, shape = self._pods.decode(message.pod)
         if not shape.violations and shape.size <= MAX_OBJECT_BYTES:
             return pod, []
-        return pod, _below(path, shape.violations, pod) + _size_faults(shape.size, path, pod)
+        return _refused(pod, path, _shape_faults(shape))
 
     def _batch(self, message: pb.Object, path: str) -> Decoded:
         batch, shape = self._pods.decode_batch(message.pod_batch)
-        path = f"{path}template."
-        return batch, _below(path, shape.violations, batch) + _size_faults(shape.size, path, batch)
+        faults = [fault._replace(field=_joined("template", fault.field)) for fault in _shape_faults(shape)]
+        return _refused(batch, path, faults) if faults else (batch, [])
 
 
 class ObjectEncoder:
@@ -113,15 +114,21 @@ decode_object = _decoder.decode
 encode_object = _encoder.encode
 
 
-def _below(
-    path: str, violations: tuple[Violation, ...], concerned: ClusterObject | PodBatch
-) -> list[Violation]:
-    named = name_in_texts(subject_of(concerned), violations)
-    return [fault._replace(field=f"{path}{fault.field}") for fault in named]
+def _refused(concerned: ClusterObject | PodBatch, path: str, faults: list[Violation]) -> Decoded:
+    """No object, and the faults together with those that validation finds."""
+    named = name_in_texts(subject_of(concerned), faults) + validate(concerned)
+    return None, [fault._replace(field=_joined(path, fault.field)) for fault in named]
 
 
-def _size_faults(size: int, path: str, concerned: ClusterObject | PodBatch) -> list[Violation]:
-    if size <= MAX_OBJECT_BYTES:
-        return []
-    text = f"{subject_of(concerned)}: must be at most {MAX_OBJECT_BYTES} bytes, not {size}"
-    return [Violation(path.rstrip("."), TOO_MANY, text)]
+def _shape_faults(shape: PodShape) -> list[Violation]:
+    size = [_too_large(shape.size)] if shape.size > MAX_OBJECT_BYTES else []
+    return [*shape.violations, *size]
+
+
+def _joined(path: str, field: str) -> str:
+    """The path of a field below another; the other itself where the field is empty."""
+    return f"{path.rstrip('.')}.{field}".rstrip(".")
+
+
+def _too_large(size: int) -> Violation:
+    return Violation("", TOO_MANY, f"must be at most {MAX_OBJECT_BYTES} bytes, not {size}")

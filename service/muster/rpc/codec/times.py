@@ -21,8 +21,3 @@ def to_duration(us: int) -> Duration:
 def from_timestamp(moment: Timestamp) -> int:
     """Microseconds since the epoch; what is finer is cut off."""
     return moment.seconds * _MICROSECONDS + moment.nanos // 1000
-
-
-def from_duration(length: Duration) -> int:
-    """Microseconds; what is finer is cut off."""
-    return length.seconds * _MICROSECONDS + length.nanos // 1000
