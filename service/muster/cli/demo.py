@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import signal
 import tempfile
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -117,13 +117,12 @@ async def _show_examples(address: str, files: Sequence[Path]) -> None:
 
 
 async def _apply(client: Client, path: Path) -> None:
+    """Says what is applied first, so that decisions stand below their cause."""
     objects = read_paths([str(path)]).objects
+    show(f"[dim]{escape(path.name)}: {len(objects)} objects[/]")
     response = await client.apply(ApplyRequest(objects=objects))
-    outcomes = Counter(
-        ApplyOutcome.Name(each.outcome).rpartition("_")[2].lower() for each in response.results
-    )
-    counts = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
-    show(f"[dim]{escape(path.name)}: {counts}[/]")
+    if all(each.outcome == ApplyOutcome.APPLY_OUTCOME_UNCHANGED for each in response.results):
+        show("[dim]  as they are stored already[/]")
 
 
 class _Printing:

@@ -22,15 +22,16 @@ from muster.cli.session import JSON
 WIDTH_WITHOUT_TERMINAL = 250
 
 
-def console() -> Console:
-    """The console of standard output."""
-    width = None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL
-    return Console(file=sys.stdout, width=width, highlight=False, emoji=False, soft_wrap=False)
-
-
 def show(renderable: RenderableType) -> None:
     """Prints a table, a tree or a line of markup."""
-    console().print(renderable)
+    if sys.stdout.isatty():
+        Console(highlight=False, emoji=False).print(renderable)
+        return
+    console = Console(width=WIDTH_WITHOUT_TERMINAL, color_system=None, highlight=False, emoji=False)
+    with console.capture() as captured:
+        console.print(renderable)
+    for line in captured.get().splitlines():
+        click.echo(line.rstrip())
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
