@@ -20,7 +20,7 @@ class GroupTemplate:
     """A template of either kind: a PodGroup template has no child lists."""
 
     name: str = ""
-    scheduling_policy: SchedulingPolicy = SchedulingPolicy()
+    scheduling_policy: SchedulingPolicy = SchedulingPolicy()  # noqa: RUF009 - frozen
     topology: tuple[str, ...] = ()
     disruption_mode: DisruptionMode | None = None
     priority_class_name: str = ""
