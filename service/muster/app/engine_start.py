@@ -8,7 +8,8 @@ import uuid
 from muster.app.settings import Settings
 from muster.core.framework import Profile
 from muster.engine.api import SchedulingEngine
-from muster.engine.engine import Engine, EngineOptions
+from muster.engine.engine import Engine
+from muster.engine.registry import EngineOptions
 from muster.engine.telemetry_port import EngineTelemetry
 from muster.plugins.profile import default_profile, make_profile
 from muster.store.store import SqlStore

@@ -1,15 +1,12 @@
-"""The whole service behind the RPC layer: clusters by name, one writer, one worker pool (architecture.md).
+"""The whole service behind the RPC layer: how a call becomes a read, or one revision (architecture.md).
 
-Decides what is loaded, created and given up, and how a call becomes one revision; what a revision entails is
-`mutation`'s, what a cycle decides is the core's.
+Which clusters there are is `registry`'s, what a revision entails `mutation`'s, what a cycle decides the core's.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from muster.core.framework import Profile
@@ -35,53 +32,31 @@ from muster.engine.api import (
 from muster.engine.applying import ApplyPlan, answer_of, stateless_faults
 from muster.engine.cluster import Cluster
 from muster.engine.cluster_service import ClusterService
-from muster.engine.cycle import CycleTools
 from muster.engine.deletion import delete
-from muster.engine.errors import FailedPreconditionError, NotFoundError, OutOfRangeError, UnavailableError
+from muster.engine.errors import NotFoundError, OutOfRangeError, UnavailableError
 from muster.engine.mutation import Mutation
 from muster.engine.ports import (
     Change,
     Clock,
-    ClusterWrites,
     DecisionRecord,
     EventType,
     Ids,
-    LogEntry,
     RequestRecord,
     Store,
-    StoreUnavailableError,
     UnitState,
 )
+from muster.engine.registry import ClusterRegistry, EngineOptions
 from muster.engine.reports import report
 from muster.engine.request_log import RequestLog
 from muster.engine.selection import matcher, select
 from muster.engine.telemetry_port import EngineTelemetry
-from muster.engine.watch_hub import DecisionFeed, RevisionFeed
-from muster.engine.worker_pool import WorkerPool
-from muster.engine.writer import Writer
 from muster.model.meta import KINDS, ObjectKey
 from muster.model.objects import ClusterObject
 from muster.validation.violations import Violation
 
-_LOG = logging.getLogger(__name__)
-DEFAULT_CLUSTER = "default"
 WATCH_BATCH = 200
-RELOAD_PAUSE_SECONDS = 0.5
 
 Answer = TypeVar("Answer")
-
-
-@dataclass(frozen=True, slots=True)
-class EngineOptions:
-    """How this process runs. Retentions in seconds, but for `log_revisions`."""
-
-    clients_evict: bool = False
-    workers: int = 1
-    log_seconds: int = 3_600
-    log_revisions: int = 100_000
-    decision_seconds: int = 7 * 86_400
-    request_seconds: int = 86_400
-    compaction_seconds: float = 30.0
 
 
 class Engine:
@@ -99,55 +74,31 @@ class Engine:
         self._store = store
         self._clock = clock
         self._ids = ids
-        self._profiles = dict(profiles)
-        self._names = frozenset(profiles) | {""}
-        self._telemetry = telemetry
         self._options = options
-        self._services: dict[str, ClusterService] = {}
-        self._creating = asyncio.Lock()
+        self._profile_names = list(profiles)
         self._requests = RequestLog(self._look_up_request)
-        self._pool = WorkerPool(options.workers, on_restart=telemetry.worker_restarted)
-        self._writer = Writer(store, clock, telemetry, self._publish, self._reload)
-        self._tools = CycleTools(clock, self._profiles, self._pool, self._writer, telemetry)
-        self._compacting: asyncio.Task[None] | None = None
-        self._reloading: set[asyncio.Task[None]] = set()
+        self._registry = ClusterRegistry(store, clock, profiles, telemetry, options)
 
     async def start(self) -> None:
-        """Open the store, take over its clusters, begin to schedule. Raises ForeignStoreError, StoreUnavailableError."""
-        await self._writer.run_apart(self._store.open)
-        self._writer.start()
-        names = await asyncio.to_thread(self._store.list_clusters)
-        for name in dict.fromkeys([*names, DEFAULT_CLUSTER]):
-            self._take_up(await self._load(name, created=name not in names))
-        self._compacting = asyncio.create_task(self._compact_for_ever(), name="compaction")
+        """Open the store and begin to schedule. Raises ForeignStoreError, StoreUnavailableError."""
+        await self._registry.start()
 
     async def drain(self) -> None:
-        """Finish what is in work, end all watches, close the store."""
-        if self._compacting is not None:
-            self._compacting.cancel()
-        for service in self._services.values():
-            ending = UnavailableError("SERVER_DRAINING", "the server is shutting down")
-            service.revisions.fail(ending)
-            service.decisions.fail(ending)
-            await service.stop()
-            self._writer.schedule(service.cluster)
-        await self._writer.close()
-        await self._pool.close()
-        await asyncio.to_thread(self._store.close)
+        await self._registry.close(UnavailableError("SERVER_DRAINING", "the server is shutting down"))
 
     async def find_replay(self, cluster: str, identity: RequestIdentity) -> bytes | None:
-        return await self._requests.find(cluster, identity) if cluster in self._services else None
+        return await self._requests.find(cluster, identity) if cluster in self._registry.services else None
 
     async def apply(self, call: ApplyCall) -> ApplyAnswer:
         faults = await stateless_faults(call)
 
         async def work() -> ApplyAnswer:
-            service = self._services.get(call.cluster)
+            service = self._registry.services.get(call.cluster)
             if service is None:
                 self._try_on_nothing(call, faults)
                 if call.validate_only:
                     return self._try_on_nothing(call, faults)
-                service = await self._create(call.cluster)
+                service = await self._registry.create(call.cluster)
             return await self._written(
                 service,
                 lambda mutation: self._apply(mutation, call, faults),
@@ -214,28 +165,17 @@ class Engine:
 
     async def list_clusters(self) -> list[ClusterSummary]:
         summaries = []
-        for name, service in sorted(self._services.items()):
+        for name, service in sorted(self._registry.services.items()):
             objects = service.cluster.state.objects
             counts = {kind: len(objects[kind]) for kind in KINDS}
             summaries.append(ClusterSummary(name, service.cluster.state.revision, counts))
-        for service in list(self._services.values()):
+        for service in list(self._registry.services.values()):
             await service.durable()
         return summaries
 
     async def delete_cluster(self, cluster: str) -> None:
-        service = self._service(cluster)
-        if cluster == DEFAULT_CLUSTER:
-            raise FailedPreconditionError("ARGUMENT_STATE", "the default cluster always exists")
-        service.available = False
-        await service.stop()
-        with_writes = service.cluster
-        await self._writer.durable(with_writes)
-        await self._writer.run_apart(lambda: self._store.delete_cluster(cluster, with_writes.token))
-        del self._services[cluster]
-        self._pool.forget(cluster)
-        gone = NotFoundError("CLUSTER_NOT_FOUND", f"cluster {cluster!r} was deleted", [("Cluster", cluster)])
-        service.revisions.fail(gone)
-        service.decisions.fail(gone)
+        self._service(cluster)
+        await self._registry.delete(cluster)
 
     async def schedule(
         self, cluster: str, unit: ObjectKey, *, validate_only: bool, wait_seconds: float | None
@@ -299,10 +239,10 @@ class Engine:
         )
 
     def profile_names(self) -> Sequence[str]:
-        return list(self._profiles)
+        return self._profile_names
 
     def _service(self, cluster: str) -> ClusterService:
-        service = self._services.get(cluster)
+        service = self._registry.services.get(cluster)
         if service is None:
             text = f"cluster {cluster!r} does not exist"
             raise NotFoundError("CLUSTER_NOT_FOUND", text, [("Cluster", cluster)])
@@ -321,7 +261,7 @@ class Engine:
 
     def _try_on_nothing(self, call: ApplyCall, faults: Mapping[int, list[Violation]]) -> ApplyAnswer:
         """Admission against an empty cluster, so that a refused call creates none."""
-        nothing = Cluster(call.cluster, 0, self._names)
+        nothing = Cluster(call.cluster, 0, self._registry.names)
         mutation = Mutation(nothing, self._clock.now_us())
         admitted = ApplyPlan(nothing, call, mutation, self._ids.uid).admit(faults)
         return answer_of(call, admitted, 0)
@@ -348,81 +288,6 @@ class Engine:
         await service.durable()
         return answer
 
-    async def _create(self, name: str) -> ClusterService:
-        async with self._creating:
-            if name not in self._services:
-                self._take_up(await self._load(name, created=True))
-        return self._services[name]
-
-    async def _load(self, name: str, *, created: bool) -> Cluster:
-        token = 0
-
-        def acquire() -> None:
-            nonlocal token
-            token = self._store.acquire(name)
-
-        await self._writer.run_apart(acquire)
-        cluster = Cluster(name, token, self._names, created=created)
-        if not created:
-            cluster.load(await asyncio.to_thread(self._store.load_cluster, name))
-        return cluster
-
-    def _take_up(self, cluster: Cluster) -> None:
-        name = cluster.name
-
-        async def read_log(after: int, limit: int) -> list[LogEntry]:
-            return await asyncio.to_thread(self._store.read_log, name, after, limit)
-
-        async def read_decisions(after: int, limit: int) -> list[DecisionRecord]:
-            return await asyncio.to_thread(
-                lambda: self._store.list_decisions(name, after_revision=after, limit=limit)
-            )
-
-        revision = cluster.state.revision
-        service = ClusterService(
-            cluster,
-            self._tools,
-            RevisionFeed(revision, read_log),
-            DecisionFeed(revision, read_decisions),
-            self._lost,
-        )
-        self._services[name] = service
-        service.start()
-
-    def _publish(self, writes: ClusterWrites) -> None:
-        service = self._services.get(writes.cluster)
-        if service is not None:
-            service.publish(writes)
-
-    def _lost(self, name: str) -> None:
-        """Memory and store may differ: load the cluster again, behind what is being committed."""
-        self._services[name].available = False
-        reloading = asyncio.create_task(self._reload([name]))
-        self._reloading.add(reloading)
-        reloading.add_done_callback(self._reloading.discard)
-
-    async def _reload(self, names: list[str]) -> None:
-        """Drop what was assumed and load from the store again, however long that takes."""
-        for name in names:
-            service = self._services.get(name)
-            if service is None:
-                continue
-            service.available = False
-            self._writer.abandon(service.cluster, "it is being loaded again")
-            await service.stop()
-            self._writer.abandon(service.cluster, "it is being loaded again")
-            self._pool.forget(name)
-            service.replace(await self._load_patiently(name))
-
-    async def _load_patiently(self, name: str) -> Cluster:
-        while True:
-            try:
-                names = await asyncio.to_thread(self._store.list_clusters)
-                return await self._load(name, created=name not in names)
-            except StoreUnavailableError:
-                _LOG.warning("the store does not answer; cluster %s waits", name)
-                await asyncio.sleep(RELOAD_PAUSE_SECONDS)
-
     async def _look_up_request(self, cluster: str, method: str, request_id: str) -> RequestRecord | None:
         return await asyncio.to_thread(self._store.find_request, cluster, method, request_id)
 
@@ -438,33 +303,6 @@ class Engine:
         if revision < compacted:
             text = f"revision {revision} was compacted away: the oldest is {compacted}"
             raise OutOfRangeError("REVISION_COMPACTED", text, oldest_revision=str(compacted))
-
-    async def _compact_for_ever(self) -> None:
-        while True:
-            await asyncio.sleep(self._options.compaction_seconds)
-            for service in list(self._services.values()):
-                try:
-                    await self._compact(service)
-                except StoreUnavailableError:
-                    _LOG.warning("cluster %s was not compacted", service.cluster.name)
-
-    async def _compact(self, service: ClusterService) -> None:
-        options, cluster = self._options, service.cluster
-        now_us = self._clock.now_us()
-        revision = max(
-            service.revisions.revision_before(now_us - options.log_seconds * 1_000_000),
-            cluster.state.revision - options.log_revisions,
-        )
-        decisions = service.decisions.revision_before(now_us - options.decision_seconds * 1_000_000)
-        await self._writer.run_apart(
-            lambda: self._store.compact(
-                cluster.name,
-                cluster.token,
-                log_before_revision=revision,
-                requests_before_us=now_us - options.request_seconds * 1_000_000,
-                decisions_before_revision=decisions,
-            )
-        )
 
 
 def _present(objects: list[ClusterObject], revision: int) -> list[WatchBatch]:

@@ -1,0 +1,242 @@
+"""The clusters that this process owns: loaded at start, created by the first Apply, given up on delete, loaded again after doubt.
+
+Also what goes on for all of them now and then: compaction of their histories, and the sizes that metrics show.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from muster.core.framework import Profile
+from muster.engine.cluster import Cluster
+from muster.engine.cluster_service import ClusterService
+from muster.engine.cycle import CycleTools
+from muster.engine.errors import FailedPreconditionError, NotFoundError, Refusal, UnavailableError
+from muster.engine.hierarchy import unbound_pods
+from muster.engine.ports import (
+    Clock,
+    ClusterWrites,
+    DecisionRecord,
+    LogEntry,
+    Store,
+    StoreUnavailableError,
+)
+from muster.engine.telemetry_port import EngineTelemetry
+from muster.engine.watch_hub import DecisionFeed, RevisionFeed
+from muster.engine.worker_pool import WorkerPool
+from muster.engine.writer import Writer
+from muster.telemetry.facts import QueueDepth
+
+_LOG = logging.getLogger(__name__)
+DEFAULT_CLUSTER = "default"
+RELOAD_PAUSE_SECONDS = 0.5
+REPORT_SECONDS = 2.0
+SECOND_US = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """How this process runs. Retentions in seconds, but for `log_revisions`."""
+
+    clients_evict: bool = False
+    workers: int = 1
+    log_seconds: int = 3_600
+    log_revisions: int = 100_000
+    decision_seconds: int = 7 * 86_400
+    request_seconds: int = 86_400
+    compaction_seconds: float = 30.0
+
+
+class ClusterRegistry:
+    """`services` by cluster name. Owns the writer and the worker pool."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        profiles: Mapping[str, Profile],
+        telemetry: EngineTelemetry,
+        options: EngineOptions,
+    ) -> None:
+        self.services: dict[str, ClusterService] = {}
+        self.names = frozenset(profiles) | {""}
+        self._store = store
+        self._clock = clock
+        self._telemetry = telemetry
+        self._options = options
+        self._creating = asyncio.Lock()
+        self._pool = WorkerPool(options.workers, on_restart=telemetry.worker_restarted)
+        self._writer = Writer(store, clock, telemetry, self._publish, self._reload)
+        self._tools = CycleTools(clock, dict(profiles), self._pool, self._writer, telemetry)
+        self._housekeeping: list[asyncio.Task[None]] = []
+        self._reloading: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        """Open the store, take over its clusters, begin to schedule. Raises ForeignStoreError, StoreUnavailableError."""
+        await self._writer.run_apart(self._store.open)
+        self._writer.start()
+        self._pool.warm_up()
+        names = await asyncio.to_thread(self._store.list_clusters)
+        for name in dict.fromkeys([*names, DEFAULT_CLUSTER]):
+            self._take_up(await self._load(name, created=name not in names))
+        chores = (self._compact_for_ever(), self._report_for_ever())
+        self._housekeeping = [asyncio.create_task(chore) for chore in chores]
+
+    async def close(self, ending: Refusal) -> None:
+        """End all watches with the refusal, finish what is in work, close the store."""
+        for chore in self._housekeeping:
+            chore.cancel()
+            with suppress(asyncio.CancelledError):
+                await chore
+        for service in self.services.values():
+            service.revisions.fail(ending)
+            service.decisions.fail(ending)
+            await service.stop()
+            self._writer.schedule(service.cluster)
+        await self._writer.close()
+        await self._pool.close()
+        await asyncio.to_thread(self._store.close)
+
+    async def create(self, name: str) -> ClusterService:
+        """The cluster's service, made if there is none."""
+        async with self._creating:
+            if name not in self.services:
+                self._take_up(await self._load(name, created=True))
+        return self.services[name]
+
+    async def delete(self, name: str) -> None:
+        """Give the cluster up, and delete all that the store has of it."""
+        if name == DEFAULT_CLUSTER:
+            raise FailedPreconditionError("ARGUMENT_STATE", "the default cluster always exists")
+        service = self.services[name]
+        service.available = False
+        await service.stop()
+        cluster = service.cluster
+        await self._writer.durable(cluster)
+        await self._writer.run_apart(lambda: self._store.delete_cluster(name, cluster.token))
+        del self.services[name]
+        self._pool.forget(name)
+        gone = NotFoundError("CLUSTER_NOT_FOUND", f"cluster {name!r} was deleted", [("Cluster", name)])
+        service.revisions.fail(gone)
+        service.decisions.fail(gone)
+        self._telemetry.queue_depth(name, [])
+
+    async def _load(self, name: str, *, created: bool) -> Cluster:
+        token = 0
+
+        def acquire() -> None:
+            nonlocal token
+            token = self._store.acquire(name)
+
+        await self._writer.run_apart(acquire)
+        cluster = Cluster(name, token, self.names, created=created)
+        if not created:
+            cluster.load(await asyncio.to_thread(self._store.load_cluster, name))
+        return cluster
+
+    def _take_up(self, cluster: Cluster) -> None:
+        name = cluster.name
+
+        async def read_log(after: int, limit: int) -> list[LogEntry]:
+            return await asyncio.to_thread(self._store.read_log, name, after, limit)
+
+        async def read_decisions(after: int, limit: int) -> list[DecisionRecord]:
+            return await asyncio.to_thread(
+                lambda: self._store.list_decisions(name, after_revision=after, limit=limit)
+            )
+
+        revision = cluster.state.revision
+        service = ClusterService(
+            cluster,
+            self._tools,
+            RevisionFeed(revision, read_log),
+            DecisionFeed(revision, read_decisions),
+            self._lost,
+        )
+        self.services[name] = service
+        service.start()
+
+    def _publish(self, writes: ClusterWrites) -> None:
+        service = self.services.get(writes.cluster)
+        if service is not None:
+            service.publish(writes)
+
+    def _lost(self, name: str) -> None:
+        """Memory and store may differ: load the cluster again, behind what is being committed."""
+        self.services[name].available = False
+        reloading = asyncio.create_task(self._reload([name]))
+        self._reloading.add(reloading)
+        reloading.add_done_callback(self._reloading.discard)
+
+    async def _reload(self, names: list[str]) -> None:
+        """Drop what was assumed and load from the store again, however long that takes."""
+        for name in names:
+            service = self.services.get(name)
+            if service is None:
+                continue
+            service.available = False
+            self._writer.abandon(service.cluster, "it is being loaded again")
+            await service.stop()
+            self._writer.abandon(service.cluster, "it is being loaded again")
+            self._pool.forget(name)
+            service.replace(await self._load_patiently(name))
+
+    async def _load_patiently(self, name: str) -> Cluster:
+        while True:
+            try:
+                names = await asyncio.to_thread(self._store.list_clusters)
+                return await self._load(name, created=name not in names)
+            except StoreUnavailableError:
+                _LOG.warning("the store does not answer; cluster %s waits", name)
+                await asyncio.sleep(RELOAD_PAUSE_SECONDS)
+
+    async def _compact_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(self._options.compaction_seconds)
+            for service in list(self.services.values()):
+                try:
+                    await self._compact(service)
+                except (StoreUnavailableError, UnavailableError):
+                    _LOG.warning("cluster %s was not compacted", service.cluster.name)
+
+    async def _compact(self, service: ClusterService) -> None:
+        options, cluster = self._options, service.cluster
+        now_us = self._clock.now_us()
+        revision = max(
+            service.revisions.revision_before(now_us - options.log_seconds * SECOND_US),
+            cluster.state.revision - options.log_revisions,
+        )
+        decisions = service.decisions.revision_before(now_us - options.decision_seconds * SECOND_US)
+        await self._writer.run_apart(
+            lambda: self._store.compact(
+                cluster.name,
+                cluster.token,
+                log_before_revision=revision,
+                requests_before_us=now_us - options.request_seconds * SECOND_US,
+                decisions_before_revision=decisions,
+            )
+        )
+
+    async def _report_for_ever(self) -> None:
+        while True:
+            for service in list(self.services.values()):
+                self._report(service.cluster)
+            await asyncio.sleep(REPORT_SECONDS)
+
+    def _report(self, cluster: Cluster) -> None:
+        units: Counter[tuple[str, str]] = Counter()
+        pods: Counter[tuple[str, str]] = Counter()
+        for row in cluster.queue.in_order():
+            place = (row.state.name, row.key.kind)
+            units[place] += 1
+            pods[place] += sum(unbound_pods(cluster.state, row.key))
+        self._telemetry.queue_depth(
+            cluster.name, [QueueDepth(*place, units[place], pods[place]) for place in units]
+        )
+        sizes = {kind: len(objects) for kind, objects in cluster.state.objects.items()}
+        self._telemetry.cache_size(cluster.name, cluster.state.revision, sizes)
