@@ -1,0 +1,79 @@
+"""serve, health, version and demo."""
+
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from muster.app.settings import Settings
+from muster.cli.main import muster
+from muster.cli.service import serve
+from tests.cli.conftest import Command
+
+NOBODY = "127.0.0.1:1"
+
+
+def test_every_setting_is_an_option_of_serve() -> None:
+    options = {parameter.name for parameter in serve.params}
+
+    assert options == set(Settings.model_fields) - {"profile_definitions"} | {"config"}
+
+
+def test_a_wrong_setting_is_exit_status_2_with_its_name() -> None:
+    result = CliRunner().invoke(muster, ["serve", "--listen", "0.0.0.0:0"])
+
+    assert result.exit_code == 2
+    assert "insecure" in result.stderr
+
+
+def test_a_service_that_serves_is_healthy(command: Command) -> None:
+    result = command("health")
+
+    assert (result.exit_code, result.stdout) == (0, f"{command.address}: SERVING\n")
+
+
+def test_a_service_that_does_not_answer_is_not_healthy() -> None:
+    result = CliRunner().invoke(muster, ["health", "--server", NOBODY])
+
+    assert result.exit_code == 1
+    assert NOBODY in result.stderr
+
+
+def test_version_names_the_command_and_the_server(command: Command) -> None:
+    lines = command("version").stdout.splitlines()
+
+    assert lines[0] == f"muster {version('muster')}"
+    assert lines[1].startswith(f"server {version('muster')} at {command.address}")
+
+
+def test_version_needs_no_server() -> None:
+    result = CliRunner().invoke(muster, ["version", "--server", NOBODY])
+
+    assert result.exit_code == 0
+    assert f"no server at {NOBODY}" in result.stdout
+
+
+def test_a_server_that_cannot_be_reached_is_one_readable_block() -> None:
+    result = CliRunner().invoke(muster, ["get", "--server", NOBODY])
+
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: UNAVAILABLE")
+    assert "MUSTER_SERVER" in result.stderr
+
+
+def _demo(folder: Path) -> str:
+    command = [sys.executable, "-m", "muster.cli.main", "demo", "--once", "--listen", "127.0.0.1:0"]
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def test_the_demo_schedules_the_examples_and_runs_again_on_the_same_store(tmp_path: Path) -> None:
+    first, second = _demo(tmp_path), _demo(tmp_path)
+
+    assert "podgroup/pretraining-workers scheduled: 4 pods" in first
+    assert "podgroup/sweep unschedulable" in first
+    assert "as they are stored already" in second
+    assert (tmp_path / "muster.db").exists()

@@ -1,0 +1,100 @@
+"""schedule, preempt, explain, simulate, queue and decisions against a real service."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import GANG, Command
+
+LARGE = GANG.replace("cpu: 4", "cpu: 1")
+
+
+def test_a_scheduled_gang_is_shown_with_its_places_and_exit_status_0(
+    command: Command, manifests: Path
+) -> None:
+    command("apply", "-f", str(manifests))
+
+    result = command("schedule", "podgroup/crew")
+
+    assert result.exit_code == 0
+    assert "podgroup/crew scheduled: 2 pods on machine (2)" in result.stdout
+
+
+def test_a_gang_without_room_is_shown_with_its_reasons_and_exit_status_1(command: Command) -> None:
+    command("apply", "-f", "-", text=LARGE)
+
+    result = command("schedule", "podgroup/crew")
+
+    assert result.exit_code == 1
+    assert "Insufficient cpu" in result.stdout
+
+
+def test_schedule_waits_as_long_as_it_is_told(command: Command) -> None:
+    command("apply", "-f", "-", text=LARGE)
+
+    result = command("schedule", "podgroup/crew", "--wait", "100ms", "-o", "json")
+
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["decision"]["code"].startswith("DECISION_CODE_UNSCHEDULABLE")
+
+
+def test_a_dry_run_of_schedule_stores_no_decision(command: Command) -> None:
+    command("apply", "-f", "-", text=LARGE)
+    command("schedule", "podgroup/crew")
+    before = command.json("decisions")["decisions"]
+
+    result = command("schedule", "podgroup/crew", "--dry-run", "-o", "json")
+
+    assert json.loads(result.stdout)["decision"]["id"] == ""
+    assert command.json("decisions")["decisions"] == before
+
+
+def test_the_queue_shows_what_waits_and_why(command: Command) -> None:
+    command("apply", "-f", "-", text=LARGE)
+    command("schedule", "podgroup/crew")
+
+    result = command("queue")
+
+    assert "podgroup/crew" in result.stdout
+    assert "1 unschedulable" in result.stdout
+
+
+def test_the_queue_shows_pods_whose_group_is_missing(command: Command) -> None:
+    text = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {schedulingGroup: {podGroupName: late}}}"
+    command("apply", "-f", "-", text=text)
+
+    assert "pod/p waits for podgroup/late" in command("queue").stdout
+
+
+def test_a_decision_is_found_by_its_id(command: Command, manifests: Path) -> None:
+    command("apply", "-f", str(manifests))
+    command("schedule", "podgroup/crew")
+    (listed,) = command.json("decisions", "--code", "scheduled")["decisions"]
+
+    result = command("decision", listed["id"])
+
+    assert result.exit_code == 0
+    assert "podgroup/crew success" in result.stdout
+    assert "crew-0" in result.stdout
+
+
+def test_a_decision_that_does_not_exist_is_exit_status_1(command: Command, manifests: Path) -> None:
+    command("apply", "-f", str(manifests))
+
+    assert command("decision", "999").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [["explain", "podgroup/crew"], ["simulate"], ["preempt", "podgroup/crew"]]
+)
+def test_what_a_server_does_not_offer_is_exit_status_1_with_its_reason(
+    command: Command, manifests: Path, arguments: list[str]
+) -> None:
+    command("apply", "-f", str(manifests))
+    command("schedule", "podgroup/crew")
+
+    result = command(*arguments)
+
+    assert result.exit_code in {0, 1}
+    assert result.stdout or "UNIMPLEMENTED" in result.stderr
