@@ -181,9 +181,17 @@ class Engine:
         self, cluster: str, unit: ObjectKey, *, validate_only: bool, wait_seconds: float | None
     ) -> ScheduleAnswer:
         service = self._service(cluster)
+
+        async def last(root: ObjectKey) -> DecisionRecord | None:
+            kept = service.cluster.last_decisions.get(root)
+            if kept is not None:
+                return kept
+            found = await self.list_decisions(cluster, DecisionFilter(unit=root), None, 1)
+            return found[0] if found else None
+
         if validate_only:
-            return await scheduling.dry_run(service, self._clock, unit)
-        return await scheduling.schedule(service, self._clock, unit, wait_seconds=wait_seconds)
+            return await scheduling.dry_run(service, self._clock, unit, last)
+        return await scheduling.schedule(service, self._clock, unit, last, wait_seconds=wait_seconds)
 
     async def queue(self, cluster: str, states: frozenset[UnitState]) -> QueueAnswer:
         service = self._service(cluster)

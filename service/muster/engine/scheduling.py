@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 from muster.core.decision import Decision, DecisionCode
 from muster.engine.api import ScheduleAnswer
 from muster.engine.cluster_service import ClusterService
 from muster.engine.errors import FailedPreconditionError, NotFoundError, Precondition
-from muster.engine.hierarchy import Root, find_root, unbound_pods, unit_of_pod
+from muster.engine.hierarchy import Root, find_root, unit_of_pod
 from muster.engine.ports import Clock, DecisionRecord, UnitState
 from muster.engine.units import build_unit
 from muster.model.meta import GROUP_KINDS, POD, ObjectKey
@@ -31,12 +32,23 @@ def root_of(service: ClusterService, named: ObjectKey) -> Root:
     return unit_of_pod(state, found)
 
 
+LastDecision = Callable[[ObjectKey], Awaitable[DecisionRecord | None]]
+
+
 async def schedule(
-    service: ClusterService, clock: Clock, named: ObjectKey, *, wait_seconds: float | None
+    service: ClusterService,
+    clock: Clock,
+    named: ObjectKey,
+    last: LastDecision,
+    *,
+    wait_seconds: float | None,
 ) -> ScheduleAnswer:
-    """The first cycle that sees everything acknowledged before the call; with `wait` further ones until it is over."""
+    """The first cycle that sees everything acknowledged before the call; with `wait` further ones until it is over.
+
+    `last` finds the unit's last decision, which is the answer for a unit with nothing pending.
+    """
     root = root_of(service, named)
-    held = _held(service, root)
+    held = await _held(service, root, last)
     deadline = clock.monotonic() + wait_seconds if wait_seconds is not None else None
     if held is None:
         service.cluster.queue.bring_forward(root.key)
@@ -53,10 +65,12 @@ async def schedule(
     return answer
 
 
-async def dry_run(service: ClusterService, clock: Clock, named: ObjectKey) -> ScheduleAnswer:
+async def dry_run(
+    service: ClusterService, clock: Clock, named: ObjectKey, last: LastDecision
+) -> ScheduleAnswer:
     """What a cycle would decide now; nothing is stored and no queue is moved."""
     root = root_of(service, named)
-    held = _held(service, root)
+    held = await _held(service, root, last)
     if held is not None:
         return held
     unit = build_unit(service.cluster, root.key)
@@ -83,7 +97,7 @@ async def _next(service: ClusterService, unit: ObjectKey, seconds: float) -> Dec
         return None
 
 
-def _held(service: ClusterService, root: Root) -> ScheduleAnswer | None:
+async def _held(service: ClusterService, root: Root, last: LastDecision) -> ScheduleAnswer | None:
     """The answer where no cycle can run: root missing, nothing pending, gated."""
     cluster = service.cluster
     if root.missing:
@@ -91,12 +105,10 @@ def _held(service: ClusterService, root: Root) -> ScheduleAnswer | None:
         return _synthetic(service, root.key, DecisionCode.PENDING, f"{what} {root.key}")
     row = cluster.queue.get(root.key)
     if row is None:
-        last = cluster.last_decisions.get(root.key)
-        if last is not None:
-            return _answer(service, root.key, last, fresh=False)
-        pending, _ = unbound_pods(cluster.state, root.key)
-        text = "no pod of the unit waits for a node" if not pending else "not queued"
-        return _synthetic(service, root.key, DecisionCode.UNCHANGED, text)
+        record = await last(root.key)
+        if record is not None:
+            return _answer(service, root.key, record, fresh=False)
+        return _synthetic(service, root.key, DecisionCode.UNCHANGED, "no pod of the unit waits for a node")
     if row.state is UnitState.GATED:
         return _synthetic(service, root.key, DecisionCode.GATED, row.message)
     return None
