@@ -133,7 +133,7 @@ class Replay:
     async def _settle(self) -> None:
         """In lock-step: returns once the server has dealt with everything and every placement has been seen."""
         while self.pace.speed is None:
-            queue = await until_idle(self.client)
+            queue = await until_idle(self.client, self._moved)
             counts = {each.state: each.count for each in queue.counts}
             if counts.get(UnitState.UNIT_STATE_BACKOFF):
                 await self._hurry()
