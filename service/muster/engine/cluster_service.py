@@ -46,7 +46,7 @@ class ClusterService:
         self._tools = tools
         self._lost = lost
         self._waiters: dict[ObjectKey, list[asyncio.Future[DecisionRecord]]] = {}
-        self.cycles = CycleRunner(cluster, tools, self._decided)
+        self.cycles = CycleRunner(cluster, tools, self._decided, self._in_doubt)
         self._timers: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -65,7 +65,7 @@ class ClusterService:
     def replace(self, cluster: Cluster) -> None:
         """Go on with a cluster that was loaded again. The cycles of the old one have been stopped."""
         self.cluster = cluster
-        self.cycles = CycleRunner(cluster, self._tools, self._decided)
+        self.cycles = CycleRunner(cluster, self._tools, self._decided, self._in_doubt)
         self.available = True
         self.start()
 
@@ -125,6 +125,9 @@ class ClusterService:
                 if not waiters:
                     del self._waiters[unit]
 
+    def _in_doubt(self) -> None:
+        self._lost(self.cluster.name)
+
     def _decided(self, record: DecisionRecord) -> None:
         for waiter in self._waiters.pop(record.decision.unit, []):
             if not waiter.done():
@@ -148,7 +151,7 @@ class ClusterService:
             if not nodes:
                 del cluster.failed_bindings[ordinal]
         if any(until_us <= now_us for until_us in cluster.leaving_until.values()):
-            self.write(_end_grace)
+            self.write(self._end_grace)
         if cluster.queue.due(now_us):
             self.cycles.wake()
         self._tools.writer.schedule(cluster)
@@ -158,7 +161,6 @@ class ClusterService:
         due = [self.cluster.queue.next_due_us() or now_us + 1_000_000, *self.cluster.leaving_until.values()]
         return max(0.001, min(LONGEST_SLEEP_SECONDS, (min(due) - now_us) / 1_000_000))
 
-
-def _end_grace(mutation: Mutation) -> tuple[None, bool]:
-    end_grace(mutation)
-    return None, True
+    def _end_grace(self, mutation: Mutation) -> tuple[None, bool]:
+        end_grace(mutation, clients_evict=self._tools.clients_evict)
+        return None, True

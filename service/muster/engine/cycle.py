@@ -48,6 +48,7 @@ class CycleTools:
     pool: WorkerPool
     writer: Writer
     telemetry: EngineTelemetry
+    clients_evict: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +65,22 @@ class Verdict:
 
 
 class CycleRunner:
-    """Runs until `stop`. `decided` is called with every committed record, in order, before it is durable."""
+    """Runs until `stop`. `decided` is called with every committed record, in order, before it is durable.
+
+    `lost` is called if a commit breaks half way: memory is in doubt then, and these cycles end.
+    """
 
     def __init__(
-        self, cluster: Cluster, tools: CycleTools, decided: Callable[[DecisionRecord], None]
+        self,
+        cluster: Cluster,
+        tools: CycleTools,
+        decided: Callable[[DecisionRecord], None],
+        lost: Callable[[], None],
     ) -> None:
         self._cluster = cluster
         self._tools = tools
         self._decided = decided
+        self._lost = lost
         self._wake = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
         self._stopping = False
@@ -122,6 +131,8 @@ class CycleRunner:
             await self._decide_and_commit(row)
         except Exception as error:  # noqa: BLE001 - one failing plugin spoils only its own unit
             _LOG.exception("the cycle of %s broke", row.key)
+            if self._stopping:
+                return
             self._commit_error(row, f"the scheduling cycle failed: {type(error).__name__}: {error}")
 
     async def _decide_and_commit(self, row: QueuedUnit) -> None:
@@ -209,8 +220,7 @@ class CycleRunner:
             duration_us=int(duration * 1_000_000),
         )
         begun = int(clock.monotonic() * 1e9)
-        record = commit_decision(self._cluster, unit, record, Mutation(self._cluster, now_us))
-        self._decided(record)
+        record = self._written(unit, record, now_us)
         self._tools.telemetry.cycle_ended(
             verdict.cycle,
             CycleFacts(
@@ -240,4 +250,15 @@ class CycleRunner:
             create_us=now_us,
         )
         unit = build_unit(self._cluster, row.key)
-        self._decided(commit_decision(self._cluster, unit, record, Mutation(self._cluster, now_us)))
+        self._written(unit, record, now_us)
+
+    def _written(self, unit: Unit, record: DecisionRecord, now_us: int) -> DecisionRecord:
+        """The decision as one revision; if that breaks half way, the cluster must be loaded again."""
+        try:
+            record = commit_decision(self._cluster, unit, record, Mutation(self._cluster, now_us))
+        except Exception:
+            self._stopping = True
+            self._lost()
+            raise
+        self._decided(record)
+        return record

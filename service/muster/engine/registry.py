@@ -72,7 +72,9 @@ class ClusterRegistry:
         self._creating = asyncio.Lock()
         self._pool = WorkerPool(options.workers, on_restart=telemetry.worker_restarted)
         self._writer = Writer(store, clock, telemetry, self._publish, self._reload)
-        self._tools = CycleTools(clock, dict(profiles), self._pool, self._writer, telemetry)
+        self._tools = CycleTools(
+            clock, dict(profiles), self._pool, self._writer, telemetry, options.clients_evict
+        )
         self._housekeeping: list[asyncio.Task[None]] = []
         self._reloading: set[asyncio.Task[None]] = set()
 
