@@ -55,7 +55,13 @@ class Workers:
     restarts: int = 0
 
     async def decide(
-        self, fed: Fed, unit: Unit, profile: Profile | None = None, *, cluster: str = "c", is_recording: bool = False
+        self,
+        fed: Fed,
+        unit: Unit,
+        profile: Profile | None = None,
+        *,
+        cluster: str = "c",
+        is_recording: bool = False,
     ) -> WorkerAnswer:
         return await self.pool.decide(
             cluster, fed.feed, unit, profile or default_profile(), is_recording=is_recording
@@ -85,19 +91,29 @@ def fed() -> Fed:
     return made
 
 
-async def test_a_replica_decides_as_its_original_does_after_every_change(workers: Workers, fed: Fed) -> None:
-    for change in (lambda: fed.run("a"), lambda: fed.add_node("c"), lambda: fed.run("c"), lambda: fed.run("b")):
-        change()
-        unit = fed.gang(7)
+@pytest.mark.parametrize("changed", ["more pods", "another node", "nothing"])
+async def test_a_replica_decides_as_its_original_does_after_a_change(
+    workers: Workers, fed: Fed, changed: str
+) -> None:
+    await workers.decide(fed, fed.gang(7))
+    if changed == "more pods":
+        fed.run("a")
+        fed.run("b")
+    elif changed == "another node":
+        fed.add_node("c")
+        fed.run("c")
+    unit = fed.gang(7)
 
-        answer = await workers.decide(fed, unit)
+    answer = await workers.decide(fed, unit)
 
-        assert answer.decision == decide(fed.feed.flush(), unit, default_profile(), NullObserver())
-        assert answer.snapshot_version == fed.feed.snapshot.version
-    assert len(answer.decision.assignments.pods) == 7
+    assert answer.decision == decide(fed.feed.flush(), unit, default_profile(), NullObserver())
+    assert answer.snapshot_version == fed.feed.snapshot.version
+    assert len(answer.decision.assignments.pods) == (0 if changed == "more pods" else 7)
 
 
-async def test_a_decision_sees_the_state_of_the_moment_at_which_its_turn_comes(workers: Workers, fed: Fed) -> None:
+async def test_a_decision_sees_the_state_of_the_moment_at_which_its_turn_comes(
+    workers: Workers, fed: Fed
+) -> None:
     first = asyncio.create_task(workers.decide(fed, fed.gang(1)))
     await asyncio.sleep(0)
     second = asyncio.create_task(workers.decide(fed, fed.gang(9)))
@@ -130,7 +146,9 @@ async def test_an_error_in_the_core_is_told_and_costs_no_worker(workers: Workers
     assert workers.restarts == 0
 
 
-async def test_a_killed_worker_fails_its_unit_alone_and_all_its_clusters_go_on(workers: Workers, fed: Fed) -> None:
+async def test_a_killed_worker_fails_its_unit_alone_and_all_its_clusters_go_on(
+    workers: Workers, fed: Fed
+) -> None:
     other = Fed()
     other.add_node("x")
     await workers.decide(fed, fed.gang(1))

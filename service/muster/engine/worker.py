@@ -1,8 +1,9 @@
 """A worker process: replicas of clusters' arrays, and the pure core run on them.
 
-It is spawned, imports nothing but the core, and lives as long as the pipe to its parent. Messages are tuples:
-("start", cluster, pickled snapshot), ("deltas", cluster, deltas), ("drop", cluster), ("decide", cluster, unit, profile, recording);
-only the last is answered, with ("decided", decision, events) or ("failed", text).
+It is a new interpreter that imports nothing but the core, and lives as long as the pipe to its parent. Messages are
+tuples: ("start", cluster, pickled snapshot), ("deltas", cluster, deltas), ("drop", cluster),
+("decide", cluster, unit, profile, recording). Only the last is answered, with ("decided", decision, events) or
+("failed", text). A replica that cannot follow its deltas ends the process: the parent sends all of them anew.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import gc
 import pickle
 import signal
 import time
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -21,42 +23,48 @@ from muster.core.snapshot import Snapshot
 from muster.core.tree import Unit
 
 
+def main(descriptor: int) -> None:
+    """Serve the pipe that was inherited under this number."""
+    run(Connection(descriptor))
+
+
 def run(pipe: Connection) -> None:
     """Serve until the parent closes the pipe. Signals are the parent's business."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     gc.freeze()
     replicas: dict[str, Snapshot] = {}
-    while True:
-        try:
-            message = pipe.recv()
-        except (EOFError, OSError):
-            return
-        answer = _handle(replicas, message)
-        if answer is not None:
-            pipe.send(answer)
+    with suppress(EOFError, ConnectionError):
+        while True:
+            answer = _follow(replicas, pipe.recv())
+            if answer is not None:
+                pipe.send(answer)
 
 
-def _handle(replicas: dict[str, Snapshot], message: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    word, cluster = message[0], message[1]
-    if word == "start":
-        replicas[cluster] = pickle.loads(message[2])  # noqa: S301 - from our own parent
-    elif word == "deltas":
-        for delta in message[2]:
-            replicas[cluster].apply(delta)
-    elif word == "drop":
-        replicas.pop(cluster, None)
-    else:
-        return _decide(replicas[cluster], *message[2:])
-    return None
-
-
-def _decide(snapshot: Snapshot, unit: Unit, profile: Profile, recording: bool) -> tuple[Any, ...]:  # noqa: FBT001 - a message's field
-    observer = RecordingObserver(time.monotonic_ns) if recording else None
+def decide_on(snapshot: Snapshot, unit: Unit, profile: Profile, *, is_recording: bool) -> tuple[Any, ...]:
+    """The answer to "decide". Leaves the snapshot as it found it, whatever the core does."""
+    recorder = RecordingObserver(time.monotonic_ns) if is_recording else None
     before = snapshot.mark()
     try:
-        decision = decide(snapshot, unit, profile, observer or NullObserver())
-    except Exception as error:  # noqa: BLE001 - the parent is told, and the replica goes on
+        decision = decide(snapshot, unit, profile, recorder or NullObserver())
+    except Exception as error:  # noqa: BLE001 - whoever asked is told, and the snapshot stays of use
         snapshot.rollback(before)
         return ("failed", f"{type(error).__name__}: {error}")
-    return ("decided", decision, observer.events if observer is not None else [])
+    return ("decided", decision, recorder.events if recorder is not None else [])
+
+
+def _follow(replicas: dict[str, Snapshot], message: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    word, cluster, *rest = message
+    if word == "decide":
+        unit, profile, is_recording = rest
+        return decide_on(replicas[cluster], unit, profile, is_recording=is_recording)
+    if word == "start":
+        replicas[cluster] = pickle.loads(rest[0])  # noqa: S301 - from our own parent
+        # A replica lives long: no collection need walk through it.
+        gc.freeze()
+    elif word == "deltas":
+        for delta in rest[0]:
+            replicas[cluster].apply(delta)
+    else:
+        replicas.pop(cluster, None)
+    return None

@@ -2,30 +2,42 @@
 
 Each cluster belongs to one worker, which keeps a replica of its arrays: it gets the snapshot at first use, later the
 deltas since then together with the unit. A worker that dies or overruns its time is killed; the unit that it had fails,
-and the next use starts a new one.
+and the next use starts a new one. An asker who leaves does not stop the worker: what it decided is thrown away.
 """
 
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import pickle
+import subprocess
+import sys
 import zlib
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from typing import Any
 
 from muster.core.decision import Decision
 from muster.core.framework import Profile
 from muster.core.tree import Unit
-from muster.engine import worker
 from muster.engine.array_feed import ArrayFeed
+from muster.engine.worker import decide_on
 
 TIME_LIMIT_SECONDS = 60.0
-_SPAWN = multiprocessing.get_context("spawn")
+# multiprocessing's spawn would import the parent's main module first, and with it gRPC and the whole command line.
+# Signals to the process group are ignored from the start, before the imports take their time.
+_ENTRY = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+sys.path[:] = {path!r}
+from muster.engine.worker import main
+main({descriptor})
+"""
+
+Message = tuple[Any, ...]
 
 
 class WorkerFailedError(Exception):
@@ -41,17 +53,23 @@ class WorkerAnswer:
     snapshot_version: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Worker:
-    """One process. `replicas` says which feed each of its clusters follows."""
+    """One process. `replicas` says which feed each of its clusters follows, `dropped` what it may forget."""
 
-    process: BaseProcess
+    process: subprocess.Popen[bytes]
     pipe: Connection
     replicas: dict[str, ArrayFeed] = field(default_factory=dict)
+    dropped: set[str] = field(default_factory=set)
+
+    def end(self) -> None:
+        """Reap the killed process. Not while a thread reads the pipe: its number may be another's at once."""
+        self.process.wait()
+        self.pipe.close()
 
 
 class WorkerPool:
-    """`on_restart` is called for every worker that had to be given up."""
+    """`size` 0: everything is decided here. `on_restart` is called for every worker that had to be given up."""
 
     def __init__(
         self,
@@ -65,6 +83,8 @@ class WorkerPool:
         self._workers: dict[int, _Worker] = {}
         self._locks = [asyncio.Lock() for _ in range(size)]
         self._threads = ThreadPoolExecutor(max(1, size), thread_name_prefix="muster-worker")
+        self._exchanges: set[asyncio.Task[Message]] = set()
+        self._is_closed = False
 
     @property
     def is_empty(self) -> bool:
@@ -80,26 +100,24 @@ class WorkerPool:
         self, cluster: str, feed: ArrayFeed, unit: Unit, profile: Profile, *, is_recording: bool
     ) -> WorkerAnswer:
         """The decision on the arrays as they are when the worker is free. Raises WorkerFailedError."""
+        if self.is_empty:
+            version = feed.flush().version
+            return _answer_of(decide_on(feed.snapshot, unit, profile, is_recording=is_recording), version)
         place = zlib.crc32(cluster.encode()) % self._size
-        async with self._locks[place]:
+        await self._locks[place].acquire()
+        try:
             chosen = self._started(place)
             messages = _catch_up(chosen, cluster, feed)
             version = feed.snapshot.version
-            messages.append(("decide", cluster, unit, profile, is_recording))
-            loop = asyncio.get_running_loop()
-            exchange = loop.run_in_executor(self._threads, _exchange, chosen.pipe, messages, self._limit)
-            try:
-                answer = await exchange
-            except asyncio.CancelledError:
-                self._give_up(place)
-                raise
-            except (EOFError, OSError, TimeoutError) as error:
-                self._give_up(place)
-                self._on_restart()
-                raise WorkerFailedError(str(error) or "the worker process died") from error
-        if answer[0] != "decided":
-            raise WorkerFailedError(answer[1])
-        return WorkerAnswer(answer[1], answer[2], version)
+        except BaseException:
+            self._locks[place].release()
+            raise
+        messages.append(("decide", cluster, unit, profile, is_recording))
+        exchange = asyncio.create_task(self._exchange(place, chosen, messages))
+        self._exchanges.add(exchange)
+        exchange.add_done_callback(self._exchanges.discard)
+        exchange.add_done_callback(lambda _: self._locks[place].release())
+        return _answer_of(await asyncio.shield(exchange), version)
 
     def forget(self, cluster: str) -> None:
         """The cluster was dropped or loaded again: its replica is sent anew at the next use."""
@@ -107,51 +125,97 @@ class WorkerPool:
             feed = each.replicas.pop(cluster, None)
             if feed is not None:
                 feed.unsubscribe()
+                each.dropped.add(cluster)
 
     async def close(self) -> None:
-        """End all processes."""
-        for place in list(self._workers):
-            self._give_up(place)
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        """End all processes; units in work fail."""
+        self._is_closed = True
+        for each in self._workers.values():
+            each.process.kill()
+        await asyncio.gather(*self._exchanges, return_exceptions=True)
+        for place, each in list(self._workers.items()):
+            self._give_up(place, each)
+        self._threads.shutdown(wait=False)
+
+    async def _exchange(self, place: int, chosen: _Worker, messages: list[Message]) -> Message:
+        """Send all, wait for the one answer. The limit counts for sending too: a stopped process takes nothing."""
+        answered = self._threads.submit(_talk, chosen.pipe, messages)
+        try:
+            async with asyncio.timeout(self._limit):
+                return await asyncio.wrap_future(answered)
+        except BaseException as error:
+            self._give_up(place, chosen, answered)
+            if not isinstance(error, Exception):
+                raise
+            if not self._is_closed:
+                self._on_restart()
+            raise WorkerFailedError(self._reason(error)) from error
+
+    def _reason(self, error: Exception) -> str:
+        if isinstance(error, TimeoutError):
+            return f"the worker overran its limit of {self._limit:g} s"
+        if isinstance(error, EOFError | OSError):
+            return "the worker process died"
+        return f"the worker cannot be told or understood: {type(error).__name__}: {error}"
 
     def _started(self, place: int) -> _Worker:
+        if self._is_closed:
+            raise WorkerFailedError("the worker pool is closed")
         known = self._workers.get(place)
-        if known is not None and known.process.is_alive():
+        if known is not None and known.process.poll() is None:
             return known
         if known is not None:
-            self._give_up(place)
+            self._give_up(place, known)
             self._on_restart()
-        ours, theirs = _SPAWN.Pipe()
-        process = _SPAWN.Process(target=worker.run, args=(theirs,), daemon=True, name="muster-worker")
-        process.start()
-        theirs.close()
-        self._workers[place] = _Worker(process, ours)
+        self._workers[place] = _start()
         return self._workers[place]
 
-    def _give_up(self, place: int) -> None:
-        given_up = self._workers.pop(place)
+    def _give_up(self, place: int, given_up: _Worker, talking: Future[Message] | None = None) -> None:
+        if self._workers.get(place) is given_up:
+            del self._workers[place]
         for feed in given_up.replicas.values():
             feed.unsubscribe()
         given_up.process.kill()
-        given_up.process.join()
-        given_up.pipe.close()
+        if talking is None:
+            given_up.end()
+        else:
+            talking.add_done_callback(lambda _: given_up.end())
 
 
-def _catch_up(chosen: _Worker, cluster: str, feed: ArrayFeed) -> list[tuple[Any, ...]]:
+def _start() -> _Worker:
+    ours, theirs = Pipe()
+    entry = _ENTRY.format(path=sys.path, descriptor=theirs.fileno())
+    with theirs:
+        process = subprocess.Popen(  # noqa: S603 - our own interpreter and code
+            [sys.executable, "-c", entry], stdin=subprocess.DEVNULL, pass_fds=(theirs.fileno(),)
+        )
+    return _Worker(process, ours)
+
+
+def _catch_up(chosen: _Worker, cluster: str, feed: ArrayFeed) -> list[Message]:
     """What the worker must hear before it can decide: the whole snapshot at first, then what changed."""
+    messages: list[Message] = [("drop", name) for name in sorted(chosen.dropped)]
+    chosen.dropped.clear()
     if chosen.replicas.get(cluster) is feed:
         deltas = feed.take_deltas()
-        return [("deltas", cluster, deltas)] if deltas else []
-    chosen.replicas[cluster] = feed
+        if deltas:
+            messages.append(("deltas", cluster, deltas))
+        return messages
     # Pickled here and now: the snapshot goes on changing while the thread sends.
-    return [("start", cluster, pickle.dumps(feed.subscribe(), pickle.HIGHEST_PROTOCOL))]
+    messages.append(("start", cluster, pickle.dumps(feed.subscribe(), pickle.HIGHEST_PROTOCOL)))
+    chosen.replicas[cluster] = feed
+    return messages
 
 
-def _exchange(pipe: Connection, messages: list[tuple[Any, ...]], seconds: float) -> tuple[Any, ...]:
-    """Send all, wait for the one answer. Runs in a thread. Raises TimeoutError, EOFError, OSError."""
+def _talk(pipe: Connection, messages: list[Message]) -> Message:
+    """Runs in a thread. Raises EOFError or OSError if the process is gone, what pickle raises otherwise."""
     for message in messages:
         pipe.send(message)
-    if not pipe.poll(seconds):
-        raise TimeoutError(f"the worker overran its limit of {seconds:.0f} s")
-    answer: tuple[Any, ...] = pipe.recv()
+    answer: Message = pipe.recv()
     return answer
+
+
+def _answer_of(message: Message, version: int) -> WorkerAnswer:
+    if message[0] != "decided":
+        raise WorkerFailedError(message[1])
+    return WorkerAnswer(message[1], message[2], version)
