@@ -7,7 +7,7 @@ and then falls out of the ring is cut off (WATCHER_TOO_SLOW), and never slows th
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from bisect import bisect_right
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from typing import Generic, Protocol, TypeVar
 
@@ -19,6 +19,8 @@ from muster.model.objects import ClusterObject
 MOST_CHANGES = 200_000
 BATCH = 200
 PAGE = 100
+LOOKED_AT_ONCE = 2_000
+"""After so many changes a watcher lets others run, also when none of them was for it."""
 
 
 class Revised(Protocol):
@@ -42,7 +44,8 @@ class Ring(Generic[Item]):
         self._weight = weight
         self._most = most
         self._held = 0
-        self._items: deque[Item] = deque()
+        self._items: list[Item] = []
+        self._gone = 0
         self._more = asyncio.Event()
         self._ended: Refusal | None = None
 
@@ -52,10 +55,15 @@ class Ring(Generic[Item]):
             self._items.append(item)
             self._held += self._weight(item)
             self.end = item.revision
-        while self._held > self._most and len(self._items) > 1:
-            gone = self._items.popleft()
-            self._held -= self._weight(gone)
-            self.start = gone.revision
+        while self._held > self._most and self._gone < len(self._items) - 1:
+            oldest = self._items[self._gone]
+            self._gone += 1
+            self._held -= self._weight(oldest)
+            self.start = oldest.revision
+        # Taken out in runs: each removal moves all that stays.
+        if self._gone > len(self._items) // 4:
+            del self._items[: self._gone]
+            self._gone = 0
         self._wake()
 
     def fail(self, error: Refusal) -> None:
@@ -74,9 +82,11 @@ class Ring(Generic[Item]):
                 if caught_up:
                     text = f"the watch is at revision {revision}, the feed begins at {self.start}"
                     raise ResourceExhaustedError("WATCHER_TOO_SLOW", text)
+                # The ring may move on while the store reads: what it held then is not in an empty answer.
+                start = self.start
                 items = await self._read(revision, PAGE)
                 if not items:
-                    revision = self.start
+                    revision = start
                     continue
             else:
                 caught_up = True
@@ -90,20 +100,15 @@ class Ring(Generic[Item]):
     def before_time(self, is_old: Callable[[Item], bool]) -> int:
         """The greatest revision of the old items at the ring's beginning; `start` if none is old."""
         revision = self.start
-        for item in self._items:
-            if not is_old(item):
+        for place in range(self._gone, len(self._items)):
+            if not is_old(self._items[place]):
                 break
-            revision = item.revision
+            revision = self._items[place].revision
         return revision
 
     def _since(self, revision: int) -> list[Item]:
-        taken: list[Item] = []
-        for item in reversed(self._items):
-            if item.revision <= revision:
-                break
-            taken.append(item)
-        taken.reverse()
-        return taken[:PAGE]
+        first = bisect_right(self._items, revision, lo=self._gone, key=lambda item: item.revision)
+        return self._items[first : first + PAGE]
 
     def _wake(self) -> None:
         self._more.set()
@@ -133,7 +138,11 @@ class RevisionFeed:
     async def changes(
         self, selection: ObjectFilter, matches: Callable[[ClusterObject], bool], from_revision: int
     ) -> AsyncIterator[WatchBatch]:
-        """Selected changes after the revision. A batch without changes tells how far everything has been looked at."""
+        """Selected changes after the revision.
+
+        A batch without changes tells, once nothing follows at once, how far everything has been looked at.
+        """
+        looked_at = 0
         async for entries in self._ring.after(from_revision):
             before = entries[0].revision - 1
             selected: list[Change] = []
@@ -147,7 +156,12 @@ class RevisionFeed:
                     found = found[BATCH:]
                 selected += found
                 before = entry.revision
-            yield WatchBatch(tuple(selected), before)
+                looked_at += 1 + len(entry.changes)
+                if looked_at > LOOKED_AT_ONCE:
+                    looked_at = 0
+                    await asyncio.sleep(0)
+            if selected or before >= self._ring.end:
+                yield WatchBatch(tuple(selected), before)
 
 
 class DecisionFeed:
@@ -174,7 +188,10 @@ class DecisionFeed:
         """Selected decisions after the revision, in order, at least once."""
         async for records in self._ring.after(from_revision):
             chosen = tuple(record for record in records if _is_chosen(record, selection))
-            yield DecisionBatch(chosen, records[-1].revision)
+            if chosen or records[-1].revision >= self._ring.end:
+                yield DecisionBatch(chosen, records[-1].revision)
+            else:
+                await asyncio.sleep(0)
 
 
 def _selected(
@@ -188,14 +205,14 @@ def _selected(
         if selection.matches_labels is None:
             yield change
             continue
-        now = selection.matches_labels(item.labels)
         earlier = item.labels if change.previous_labels is None else change.previous_labels
-        before = selection.matches_labels(earlier)
-        if now and (before or change.type is not EventType.MODIFIED):
+        was = change.type is not EventType.ADDED and selection.matches_labels(earlier)
+        stays = change.type is not EventType.DELETED and selection.matches_labels(item.labels)
+        if was and stays:
             yield change
-        elif now:
+        elif stays:
             yield Change(EventType.ADDED, item)
-        elif before and change.type is not EventType.ADDED:
+        elif was:
             yield Change(EventType.DELETED, item)
 
 
