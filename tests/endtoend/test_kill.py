@@ -57,7 +57,7 @@ class Client(threading.Thread):
             try:
                 getattr(self._service.cluster, method)(request, timeout=20)
             except grpc.RpcError as error:
-                if isinstance(error, grpc.Call) and error.code() not in DOWN:
+                if getattr(error, "code", lambda: None)() not in DOWN:
                     raise
             except ValueError:
                 pass  # the kill closed the channel

@@ -16,7 +16,13 @@ from muster.core.framework import Profile
 from muster.engine.cluster import Cluster
 from muster.engine.cluster_service import ClusterService
 from muster.engine.cycle import CycleTools
-from muster.engine.errors import FailedPreconditionError, NotFoundError, Refusal, UnavailableError
+from muster.engine.errors import (
+    FailedPreconditionError,
+    NotFoundError,
+    OutOfRangeError,
+    Refusal,
+    UnavailableError,
+)
 from muster.engine.hierarchy import unbound_pods
 from muster.engine.ports import (
     Clock,
@@ -145,7 +151,12 @@ class ClusterRegistry:
         name = cluster.name
 
         async def read_log(after: int, limit: int) -> list[LogEntry]:
-            return await asyncio.to_thread(self._store.read_log, name, after, limit)
+            entries = await asyncio.to_thread(self._store.read_log, name, after, limit)
+            oldest = await asyncio.to_thread(self._store.compacted_revision, name)
+            if after < oldest:
+                text = f"revision {after} was compacted away while the watch read: the oldest is {oldest}"
+                raise OutOfRangeError("REVISION_COMPACTED", text, oldest_revision=str(oldest))
+            return entries
 
         async def read_decisions(after: int, limit: int) -> list[DecisionRecord]:
             return await asyncio.to_thread(
