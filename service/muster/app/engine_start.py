@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import uuid
 
@@ -28,11 +29,23 @@ class SystemClock:
 
 
 class RandomIds:
-    """Uids as Kubernetes makes them."""
+    """Uids as Kubernetes makes them. Randomness is fetched for many at once: a system call each would cost more than all else."""
+
+    _UUID_BYTES = 16
+    _AT_ONCE = 1_024
+
+    def __init__(self) -> None:
+        self._random = b""
+        self._used = 0
 
     def uid(self) -> str:
-        """A random UUID."""
-        return str(uuid.uuid4())
+        """A random UUID (version 4)."""
+        if self._used == len(self._random):
+            self._random = os.urandom(self._UUID_BYTES * self._AT_ONCE)
+            self._used = 0
+        taken = self._random[self._used : self._used + self._UUID_BYTES]
+        self._used += self._UUID_BYTES
+        return str(uuid.UUID(bytes=taken, version=4))
 
 
 async def started_engine(settings: Settings, telemetry: EngineTelemetry) -> SchedulingEngine:

@@ -118,8 +118,7 @@ def commit_decision(
     if not mutation.finish():
         mutation.commit(())
     cluster.writes().decisions.append(record)
-    if unit.key in cluster.queue.rows:
-        cluster.remember((record,))
+    cluster.remember(record)
     return record
 
 

@@ -6,8 +6,6 @@ wherever it is seen. The writer takes `take_writes` to the store; who answers a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from muster.engine.array_feed import ArrayFeed
 from muster.engine.cluster_state import ClusterState, Name
 from muster.engine.ports import (
@@ -25,6 +23,9 @@ from muster.model.node import Node
 from muster.model.pod import Pod
 from muster.model.priority import PriorityClass
 from muster.validation.admission import PriorityClasses, SpecMemo
+
+
+MOST_LAST_DECISIONS = 4_096
 
 
 class Cluster:
@@ -145,17 +146,18 @@ class Cluster:
         """Revisions that the next transaction will hold."""
         return len(self._writes.entries) if self._writes is not None else 0
 
-    def remember(self, records: Iterable[DecisionRecord]) -> None:
-        """Keep the last decision of each unit that is still queued."""
-        for record in records:
-            self.last_decisions[record.decision.unit] = record
+    def remember(self, record: DecisionRecord) -> None:
+        """Keep the last decision of the units that were decided last; the store has the others."""
+        self.last_decisions.pop(record.decision.unit, None)
+        self.last_decisions[record.decision.unit] = record
+        if len(self.last_decisions) > MOST_LAST_DECISIONS:
+            del self.last_decisions[next(iter(self.last_decisions))]
 
     def _record_unit(self, key: ObjectKey, row: QueuedUnit | None) -> None:
         writes = self.writes()
         if row is None:
             writes.unit_puts.pop(key, None)
             writes.unit_removals.add(key)
-            self.last_decisions.pop(key, None)
         else:
             writes.unit_removals.discard(key)
             writes.unit_puts[key] = row
