@@ -24,7 +24,6 @@ from muster.model.pod import Pod
 from muster.model.priority import PriorityClass
 from muster.validation.admission import PriorityClasses, SpecMemo
 
-
 MOST_LAST_DECISIONS = 4_096
 
 
