@@ -39,12 +39,14 @@ QUIET_SECONDS = 0.5
 HINTS = """
 [bold]The service is at {address}.[/] In another terminal:
   export MUSTER_SERVER={address}
-  muster get pods                             where everything is
-  muster queue                                what waits, and why
-  muster watch decisions                      each decision as it commits
-  muster delete pod/trainer-0 pod/trainer-1   make room: the gang `sweep` goes at once
-  python {example} {address}    a client made of the stubs alone
-The service's log is {log}. Ctrl-C stops it; the store stays."""
+  muster get pods                            [dim]where everything is[/]
+  muster queue                               [dim]what waits, and why[/]
+  muster watch decisions                     [dim]each decision as it commits[/]
+  muster delete pod/trainer-0 pod/trainer-1  [dim]makes room for the gang `sweep`[/]
+[dim]a client made of the stubs alone:[/]
+  python {example} {address}
+[dim]the log is {log}[/]
+Ctrl-C stops the service; what it stored stays."""
 
 
 @click.command()

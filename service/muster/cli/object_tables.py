@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from rich.console import Group
 from rich.markup import escape
-from rich.table import Table
 
-from muster.cli.output import table
+from muster.cli.output import NONE, table
 from muster.client.manifest_kinds import CLUSTER_SCOPED
 from muster.v1.composite_pod_group_pb2 import CompositePodGroup
 from muster.v1.disruption_budget_pb2 import PodDisruptionBudget
@@ -19,12 +19,11 @@ from muster.v1.pod_pb2 import Pod
 from muster.v1.priority_class_pb2 import PriorityClass
 from muster.v1.workload_pb2 import Workload
 
-NONE = "-"
 USUAL_RESOURCES = ("cpu", "memory", "pods")
 STYLES = {"True": "green", "False": "yellow"}
 
 
-def object_table(kind: str, objects: Iterable[Object]) -> Table:
+def object_table(kind: str, objects: Iterable[Object]) -> Group:
     """A table of objects of one kind."""
     field, titles, cells = _KINDS[kind]
     place = [] if kind in CLUSTER_SCOPED else ["NAMESPACE"]

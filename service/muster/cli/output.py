@@ -8,18 +8,22 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import click
 import yaml
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.text import Text
 
 from muster.cli.session import JSON
 
 WIDTH_WITHOUT_TERMINAL = 250
+GAP = "  "
+NONE = "-"
+EMPTY = frozenset({"", NONE})
 
 
 def show(renderable: RenderableType) -> None:
@@ -34,12 +38,25 @@ def show(renderable: RenderableType) -> None:
         click.echo(line.rstrip())
 
 
-def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A table without lines: titles, then a row each."""
-    result = Table(*titles, box=None, pad_edge=False, header_style="bold")
-    for row in rows:
-        result.add_row(*row)
-    return result
+def table(
+    titles: Sequence[str], rows: Iterable[Sequence[str]], long: Literal["ellipsis", "fold"] = "ellipsis"
+) -> Group:
+    """Columns without lines between them: titles, then a row each; columns without content are left out.
+
+    `long` says what becomes of lines that are wider than the terminal.
+    """
+    listed = list(rows)
+    filled = [column for column in range(len(titles)) if any(row[column] not in EMPTY for row in listed)]
+    cells = [[Text.from_markup(row[column]) for column in filled] for row in (titles, *listed)]
+    widths = [max(cell.cell_len for cell in column) for column in zip(*cells, strict=True)]
+    lines = [Text(no_wrap=long == "ellipsis", overflow=long) for _ in cells]
+    for line, row in zip(lines, cells, strict=True):
+        for cell, width in zip(row, widths, strict=True):
+            cell.pad_right(width - cell.cell_len + len(GAP))
+            line.append_text(cell)
+        line.rstrip()
+    lines[0].stylize("bold")
+    return Group(*lines)
 
 
 def as_json(message: Message) -> dict[str, object]:

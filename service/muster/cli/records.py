@@ -7,7 +7,7 @@ from rich.markup import escape
 
 from muster.cli.decision_views import code_name, decision_line, decision_view, reason_lines, state_name
 from muster.cli.kinds import ref_of, shown_ref
-from muster.cli.output import print_message, show, table
+from muster.cli.output import NONE, print_message, show, table
 from muster.cli.session import TABLE, Session, call, client_command
 from muster.client.client import LARGEST_PAGE, Client
 from muster.v1.decision_pb2 import DecisionCode
@@ -72,7 +72,7 @@ def _unit_row(state: UnitQueueState) -> tuple[str, ...]:
         escape(shown_ref(state.unit)),
         state_name(state).lower().replace("_", " "),
         str(state.priority),
-        str(state.position or "-"),
+        str(state.position or NONE),
         str(state.attempts),
         str(state.pending_pod_count),
         reasons if len(reasons) <= REASON_WIDTH else f"{reasons[:REASON_WIDTH]}…",
@@ -96,6 +96,9 @@ def decisions(session: Session, unit: str | None, codes: tuple[str, ...], limit:
     response = call(session, lambda client: _newest(client, request, limit))
     if session.output != TABLE:
         print_message(response, session.output)
+        return
+    if not response.decisions:
+        click.echo("nothing decided yet", err=True)
         return
     rows = [
         (escape(each.id), each.create_time.ToJsonString(), code_name(each).lower(), decision_line(each))

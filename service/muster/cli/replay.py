@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 from rich.markup import escape
 
-from muster.cli.output import print_value, progress, show, table
+from muster.cli.output import NONE, print_value, progress, show, table
 from muster.cli.replay_drive import DecisionsStoppedError, Pace, Replay
 from muster.cli.replay_record import Record, grouped
 from muster.cli.session import TABLE, Session, call, client_command
@@ -159,7 +159,7 @@ def _write(record: Record, folder: Path) -> None:
 def _show(record: Record, folder: Path | None) -> None:
     figures = record.report()
     rows = [(key.replace("_", " "), _shown(value)) for key, value in figures.items() if key not in _OWN_LINES]
-    show(table(("FIGURE", "VALUE"), rows))
+    show(table(("FIGURE", "VALUE"), rows, long="fold"))
     reasons = grouped(record.waiting_reasons.items())
     for reason, count in list(reasons.items())[:REASONS_SHOWN]:
         show(escape(f"{count} waiting: {reason}"))
@@ -177,4 +177,4 @@ _OWN_LINES = frozenset({"waiting_reasons", "checks"})
 def _shown(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key} {_shown(part)}" for key, part in value.items())
-    return "-" if value is None else f"{value:,}" if isinstance(value, int | float) else str(value)
+    return NONE if value is None else f"{value:,}" if isinstance(value, int | float) else str(value)
