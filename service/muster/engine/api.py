@@ -230,10 +230,11 @@ class ScheduleAnswer:
 
 @dataclass(frozen=True, slots=True)
 class PositionedUnit:
-    """A queued unit and its place among the active ones (1 is next; 0: not active)."""
+    """A queued unit, its place among the active ones (1 is next; 0: not active), and how many of its pods want a node."""
 
     unit: QueuedUnit
     position: int
+    pending_pods: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ from muster.engine.cluster import Cluster
 from muster.engine.cluster_service import ClusterService
 from muster.engine.deletion import delete
 from muster.engine.errors import NotFoundError, OutOfRangeError, UnavailableError
+from muster.engine.hierarchy import unbound_pods
 from muster.engine.mutation import Mutation
 from muster.engine.ports import (
     Change,
@@ -203,7 +204,8 @@ class Engine:
             counts[row.state] = counts.get(row.state, 0) + 1
             position += row.state is UnitState.ACTIVE
             if not states or row.state in states:
-                units.append(PositionedUnit(row, position if row.state is UnitState.ACTIVE else 0))
+                place = position if row.state is UnitState.ACTIVE else 0
+                units.append(PositionedUnit(row, place, sum(unbound_pods(held.state, row.key))))
         answer = QueueAnswer(
             held.state.revision, units, counts, held.pending_group_rows(), held.pending_member_rows()
         )

@@ -65,6 +65,7 @@ def encode_unit(positioned: PositionedUnit) -> queue_pb2.UnitQueueState:
         priority=unit.priority,
         attempts=unit.attempts,
         position=positioned.position,
+        pending_pod_count=positioned.pending_pods,
         reasons=[
             decision_pb2.Reason(code=code, message="" if index else unit.message)
             for index, code in enumerate(unit.reasons or (("",) if unit.message else ()))
