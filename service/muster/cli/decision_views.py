@@ -89,7 +89,7 @@ def reason_lines(reasons: Iterable[Reason]) -> Iterator[str]:
     """A line a reason, with the number of nodes where there is one."""
     for reason in reasons:
         nodes = f" ({reason.node_count} nodes)" if reason.node_count else ""
-        yield escape(f"{reason.code}: {reason.message}{nodes}")
+        yield escape(f"{reason.code}: {reason.message}{nodes}" if reason.message else f"{reason.code}{nodes}")
 
 
 def _summary(decision: Decision) -> str:

@@ -216,9 +216,10 @@ class Replay:
             for state in page.units:
                 unit = self.record.units.get(state.unit.name)
                 if unit is not None and unit.placed_at is None:
-                    reasons = "; ".join(each.message or each.code for each in state.reasons)
+                    texts = [each.message for each in state.reasons if each.message]
+                    codes = [each.code for each in state.reasons]
                     word = UnitState.Name(state.state).removeprefix("UNIT_STATE_").lower()
-                    self.record.waiting_reasons[state.unit.name] = reasons or word
+                    self.record.waiting_reasons[state.unit.name] = "; ".join(texts or codes) or word
             if not page.next_page_token:
                 return
             request.page_token = page.next_page_token
