@@ -127,7 +127,7 @@ class Engine:
         service = self._service(call.cluster)
 
         def step(mutation: Mutation) -> tuple[ReportAnswer, bool]:
-            outcomes = report(mutation, call)
+            outcomes = report(mutation, call, clients_evict=self._options.clients_evict)
             writes = bool(mutation.edits)
             return ReportAnswer(mutation.revision if writes else mutation.state.revision, outcomes), writes
 
