@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -13,24 +15,33 @@ import grpc
 from muster.v1 import cluster_service_pb2 as pb
 from muster.v1.cluster_service_pb2_grpc import ClusterServiceStub
 from muster.v1.object_pb2 import Object
+from muster.v1.scheduler_service_pb2_grpc import SchedulerServiceStub
 
+LOCAL = ("--listen", "127.0.0.1:0")
+STOP_SECONDS = 40
 READY = "serving on "
 
 
 class Service:
-    """One store, one process at a time. `kill` is SIGKILL."""
+    """One store, one process at a time. `kill` is SIGKILL; `environment` is added to the process's own."""
 
-    def __init__(self, store: str, log: Path) -> None:
-        self._store = store
+    def __init__(
+        self,
+        store: str,
+        log: Path,
+        arguments: Sequence[str] = LOCAL,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._command = [sys.executable, "-m", "muster.cli.main", "serve", "--store", store, *arguments]
+        self._environment = os.environ | (environment or {})
         self._log = log
         self.start()
 
     def start(self) -> None:
         """Start the process and wait until it answers."""
-        command = [sys.executable, "-m", "muster.cli.main", "serve", "--listen", "127.0.0.1:0"]
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
-                [*command, "--store", self._store], stdout=subprocess.PIPE, stderr=log, text=True
+                self._command, stdout=subprocess.PIPE, stderr=log, text=True, env=self._environment
             )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
@@ -38,12 +49,13 @@ class Service:
         self.address = line.removeprefix(READY).strip()
         self.channel = grpc.insecure_channel(self.address)
         self.cluster = ClusterServiceStub(self.channel)
+        self.scheduler = SchedulerServiceStub(self.channel)
 
     def kill(self) -> None:
         """End the process as a power cut would."""
-        self.channel.close()
         self.process.kill()
         self._reap()
+        self.channel.close()
 
     def _reap(self) -> None:
         self.process.wait()
@@ -51,10 +63,12 @@ class Service:
             self.process.stdout.close()
 
     def stop(self) -> int:
-        """Ask the process to drain; its exit status."""
-        self.channel.close()
+        """Ask the process to drain; its exit status. Calls that it still answers get their answers."""
         self.process.terminate()
-        return self.process.wait(timeout=40)
+        status = self.process.wait(timeout=STOP_SECONDS)
+        self._reap()
+        self.channel.close()
+        return status
 
     def __enter__(self) -> Self:
         return self
@@ -66,12 +80,14 @@ class Service:
         self.process.kill()
         self._reap()
 
-    def objects(self, kind: str) -> list[Object]:
+    def objects(self, kind: str, cluster: str = "") -> list[Object]:
         """All objects of a kind, page by page."""
         found: list[Object] = []
         token = ""
         while True:
-            page = self.cluster.List(pb.ListRequest(kind=kind, page_size=1000, page_token=token))
+            page = self.cluster.List(
+                pb.ListRequest(cluster=cluster, kind=kind, page_size=1000, page_token=token)
+            )
             found.extend(page.objects)
             token = page.next_page_token
             if not token:

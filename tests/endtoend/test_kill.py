@@ -5,115 +5,123 @@ MUSTER_KILLS sets how often the service is killed (3 unless set).
 
 import os
 import random
-import threading
 import time
-from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-import grpc
+import pytest
 
 from muster.v1 import cluster_service_pb2 as pb
-from muster.v1.meta_pb2 import ObjectRef
+from muster.v1.object_pb2 import Object
+from tests.endtoend.cluster import Cluster
+from tests.endtoend.load import LoadClient, Request, Response
 from tests.endtoend.service import Service, gang, node
+from tests.endtoend.soundness import bound_twice, half_gangs, moved, overcommitted, places
 
 KILLS = int(os.environ.get("MUSTER_KILLS", "3"))
-NODES = 60
-CLIENTS = 3
-ENOUGH_SECONDS = 60.0
-DOWN = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.DEADLINE_EXCEEDED}
+SECONDS_PER_KILL = 30
+LONGEST_BACKOFF_SECONDS = 60
+CLIENTS = 4
+# Room for all that the clients leave behind, and for less than what they ask for while they are at work.
+NODES = 11
+REPEATED = 5
+POLL_SECONDS = 0.05
+PROBE = "example.com/probe"
 
 
-class Client(threading.Thread):
-    """Gives gangs one after the other until it is told to stop; repeats a call that got no answer under its request id."""
-
-    def __init__(self, service: Service, name: str, seed: int) -> None:
-        super().__init__(name=name)
-        self._service = service
-        self._random = random.Random(seed)
-        self.stopping = threading.Event()
-        self.acknowledged: dict[str, int] = {}
-        self.deleted: set[str] = set()
-
-    def run(self) -> None:
-        count = 0
-        while not self.stopping.is_set():
-            count += 1
-            name, size = f"{self.name}-{count}", self._random.randint(2, 6)
-            self._call("Apply", pb.ApplyRequest(objects=gang(name, size), request_id=f"apply-{name}"))
-            self.acknowledged[name] = size
-            if count > 4:
-                self._finish(f"{self.name}-{count - 4}")
-
-    def _finish(self, name: str) -> None:
-        """The gang's work is done: its pods go, and make room."""
-        request = pb.DeleteRequest(request_id=f"delete-{name}", allow_missing=True)
-        for i in range(self.acknowledged[name]):
-            request.refs.add(ref=ObjectRef(kind="Pod", name=f"{name}-{i}"))
-        self._call("Delete", request)
-        self.deleted.add(name)
-
-    def _call(self, method: str, request: pb.ApplyRequest | pb.DeleteRequest) -> None:
-        while True:
-            try:
-                getattr(self._service.cluster, method)(request, timeout=20)
-            except grpc.RpcError as error:
-                if getattr(error, "code", lambda: None)() not in DOWN:
-                    raise
-            except ValueError:
-                pass  # the kill closed the channel
-            else:
-                return
-            time.sleep(0.02)  # the service is down, and cannot be awaited
-
-
+@pytest.mark.timeout(2 * LONGEST_BACKOFF_SECONDS + SECONDS_PER_KILL * KILLS)
 def test_nothing_acknowledged_is_lost_and_no_gang_is_halved_by_kill_9(store_url: str, tmp_path: Path) -> None:
     chance = random.Random(7)
     with Service(store_url, tmp_path / "log") as service:
-        service.cluster.Apply(pb.ApplyRequest(objects=[node(f"node-{i}") for i in range(NODES)]))
-        clients = [Client(service, f"client-{i}", i) for i in range(CLIENTS)]
-        for client in clients:
-            client.start()
+        cluster = Cluster(service, "")
+        cluster.apply(probe_node(), *(node(f"node-{number}", cpu="12") for number in range(NODES)))
+        with working(service) as clients:
+            seen: dict[str, str] = {}
+            for turn in range(KILLS):
+                time.sleep(chance.uniform(0.3, 1.5))
+                seen |= places(service.objects("Pod"))
 
-        for _ in range(KILLS):
-            clients[0].stopping.wait(chance.uniform(0.3, 1.5))
-            service.kill()
-            service.start()
-            assert_sound(service)
-        for client in clients:
-            client.stopping.set()
-            client.join()
+                service.kill()
+                service.start()
 
-        acknowledged = {name: size for client in clients for name, size in client.acknowledged.items()}
-        deleted = {name for client in clients for name in client.deleted}
+                assert_kept(service, clients, chance)
+                assert_sound(service, seen)
+                schedule_probe(cluster, f"probe-{turn}")
+
+        assert all(client.account().answered for client in clients)
         until_all_are_bound(service)
-        assert_sound(service)
-        pods = {item.pod.metadata.name: item.pod for item in service.objects("Pod")}
-        expected = {
-            f"{name}-{i}" for name, size in acknowledged.items() if name not in deleted for i in range(size)
-        }
-        assert set(pods) == expected
-        assert {item.pod_group.metadata.name for item in service.objects("PodGroup")} == set(acknowledged)
+        assert_kept(service, clients, chance)
+        assert_sound(service, seen)
+        assert bound_twice(cluster.list_decisions()) == set()
         assert service.stop() == 0
 
 
-def assert_sound(service: Service) -> None:
-    """No node is over-committed, no pod stands twice, every gang is bound whole or not at all."""
-    pods = [item.pod for item in service.objects("Pod")]
-    used = Counter(pod.spec.node_name for pod in pods if pod.spec.node_name)
-    assert max(used.values(), default=0) <= 16
-    assert len({pod.metadata.uid for pod in pods}) == len(pods)
-    bound: Counter[str] = Counter()
-    members: Counter[str] = Counter()
-    for pod in pods:
-        group = pod.spec.scheduling_group.pod_group_name
-        members[group] += 1
-        bound[group] += bool(pod.spec.node_name)
-    assert {group for group in members if 0 < bound[group] < members[group]} == set()
+@contextmanager
+def working(service: Service) -> Iterator[list[LoadClient]]:
+    """Clients at work for as long as the block lasts."""
+    clients = [LoadClient(service, f"client-{number}", number) for number in range(CLIENTS)]
+    for client in clients:
+        client.start()
+    try:
+        yield clients
+    finally:
+        for client in clients:
+            client.stop()
+
+
+def probe_node() -> Object:
+    """A node on which nothing but probes may run, so that there is always room for one."""
+    made = node("for-probes")
+    made.node.metadata.labels[PROBE] = "yes"
+    made.node.spec.taints.add(key=PROBE, effect="NoSchedule")
+    return made
+
+
+def schedule_probe(cluster: Cluster, name: str) -> None:
+    """A gang that is feasible whatever the load is scheduled, and goes."""
+    group, *pods = gang(name, 4)
+    for item in pods:
+        item.pod.spec.node_selector[PROBE] = "yes"
+        item.pod.spec.tolerations.add(key=PROBE, operator="Exists")
+    cluster.apply(group, *pods)
+    cluster.until_scheduled(name)
+    cluster.delete("Pod", *(item.pod.metadata.name for item in pods))
+
+
+def assert_kept(service: Service, clients: list[LoadClient], chance: random.Random) -> None:
+    """All that was acknowledged before is so now, and is answered as it was then."""
+    before = [client.account() for client in clients]
+    pods = {item.pod.metadata.name for item in service.objects("Pod")}
+    groups = {item.pod_group.metadata.name for item in service.objects("PodGroup")}
+    # What a client began to delete since the account was taken may be gone.
+    leaving = {name for client in clients for name in client.leaving()}
+    for account in before:
+        assert account.present - leaving - pods == set()
+        assert account.absent & pods == set()
+        assert account.groups - groups == set()
+        for request, answer in chance.sample(account.answered, min(REPEATED, len(account.answered))):
+            assert repeated(service, request) == answer
+
+
+def repeated(service: Service, request: Request) -> Response:
+    if isinstance(request, pb.ApplyRequest):
+        return service.cluster.Apply(request)
+    return service.cluster.Delete(request)
+
+
+def assert_sound(service: Service, seen: dict[str, str]) -> None:
+    """No node is over-committed, no gang half bound, no pod stands twice or elsewhere than before."""
+    pods = service.objects("Pod")
+    assert overcommitted(service.objects("Node"), pods) == {}
+    assert half_gangs(service.objects("PodGroup"), pods) == {}
+    assert len({item.pod.metadata.uid for item in pods}) == len(pods)
+    assert moved(seen, pods) == {}
 
 
 def until_all_are_bound(service: Service) -> None:
-    """The queue goes on by itself: every gang that is left fits, so every one of its pods gets a node."""
-    deadline = time.monotonic() + ENOUGH_SECONDS
+    """The queue goes on by itself: all that is left fits, so every pod gets a node."""
+    deadline = time.monotonic() + LONGEST_BACKOFF_SECONDS + SECONDS_PER_KILL
     while any(not item.pod.spec.node_name for item in service.objects("Pod")):
         assert time.monotonic() < deadline, "the queue stands still"
-        time.sleep(0.05)
+        time.sleep(POLL_SECONDS)

@@ -1,0 +1,29 @@
+"""A service that the tests of a module share, once on each store; each test has a cluster of its own in it."""
+
+import contextlib
+import itertools
+from collections.abc import Iterator
+
+import pytest
+
+from tests.endtoend.cluster import Cluster
+from tests.endtoend.service import Service
+from tests.postgres_server import PostgresServer
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    folder = tmp_path_factory.mktemp("service")
+    with contextlib.ExitStack() as until_the_end:
+        store = f"sqlite:///{folder / 'muster.db'}"
+        if request.param == "postgresql":
+            server: PostgresServer = request.getfixturevalue("postgres_server")
+            store = until_the_end.enter_context(server.fresh_database())
+        yield until_the_end.enter_context(Service(store, folder / "log"))
+
+
+@pytest.fixture
+def cluster(service: Service) -> Cluster:
+    return Cluster(service, f"cluster-{next(_numbers)}")
