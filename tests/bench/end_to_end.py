@@ -8,21 +8,27 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import statistics
+import sys
 import tempfile
 import time
 from pathlib import Path
 
 from grpc import aio
 
-from muster.cli.server_process import RunningServer, serving
-from muster.v1 import cluster_service_pb2 as pb
-from muster.v1 import scheduler_service_pb2 as spb
-from muster.v1.cluster_service_pb2_grpc import ClusterServiceStub
-from muster.v1.meta_pb2 import ObjectRef
-from muster.v1.object_pb2 import Object
-from muster.v1.scheduler_service_pb2_grpc import SchedulerServiceStub
-from tests.endtoend.service import gang, node
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "clients"), str(ROOT / "service")]
+
+from muster.cli.server_process import RunningServer, serving  # noqa: E402
+from muster.v1 import cluster_service_pb2 as pb  # noqa: E402
+from muster.v1 import scheduler_service_pb2 as spb  # noqa: E402
+from muster.v1.cluster_service_pb2_grpc import ClusterServiceStub  # noqa: E402
+from muster.v1.decision_pb2 import DecisionCode  # noqa: E402
+from muster.v1.meta_pb2 import ObjectRef  # noqa: E402
+from muster.v1.object_pb2 import Object  # noqa: E402
+from muster.v1.scheduler_service_pb2_grpc import SchedulerServiceStub  # noqa: E402
+from tests.endtoend.service import gang, node  # noqa: E402
 
 OPTIONS = [("grpc.max_send_message_length", 64 << 20), ("grpc.max_receive_message_length", 64 << 20)]
 ROUNDS = 3
@@ -42,9 +48,15 @@ def batch(name: str, size: int) -> list[Object]:
 
 
 def cpu_seconds(server: RunningServer) -> float:
-    """User and system time of the server's process."""
-    fields = Path(f"/proc/{server.process.pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / 100
+    """User and system time of the server's process and its workers."""
+    own = server.process.pid
+    children = Path(f"/proc/{own}/task/{own}/children").read_text(encoding="utf-8").split()
+    return sum(_cpu_ticks(pid) for pid in (str(own), *children)) / os.sysconf("SC_CLK_TCK")
+
+
+def _cpu_ticks(pid: str) -> int:
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
 
 
 async def scheduled(channel: aio.Channel, cluster: str, objects: list[Object], name: str) -> float:
@@ -54,7 +66,7 @@ async def scheduled(channel: aio.Channel, cluster: str, objects: list[Object], n
     request = spb.ScheduleRequest(cluster=cluster, unit=ObjectRef(kind="PodGroup", name=name))
     request.wait.FromSeconds(60)
     answer = await SchedulerServiceStub(channel).Schedule(request)
-    if not answer.decision.id:
+    if answer.decision.code != DecisionCode.DECISION_CODE_SCHEDULED:
         raise RuntimeError(answer)
     return time.perf_counter() - started
 
