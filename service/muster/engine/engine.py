@@ -96,9 +96,9 @@ class Engine:
         async def work() -> ApplyAnswer:
             service = self._registry.services.get(call.cluster)
             if service is None:
-                self._try_on_nothing(call, faults)
+                tried = self._try_on_nothing(call, faults)
                 if call.validate_only:
-                    return self._try_on_nothing(call, faults)
+                    return tried
                 service = await self._registry.create(call.cluster)
             return await self._written(
                 service,
