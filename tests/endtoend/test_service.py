@@ -7,7 +7,7 @@ from muster.v1 import scheduler_service_pb2 as spb
 from muster.v1.decision_pb2 import Decision, DecisionCode, GroupStatus
 from muster.v1.meta_pb2 import ObjectRef
 from muster.v1.object_pb2 import Object
-from muster.v1.outcome_pb2 import DeleteOutcome, ReportOutcome
+from muster.v1.outcome_pb2 import ApplyOutcome, DeleteOutcome, ReportOutcome
 from muster.v1.pod_report_pb2 import PodReport
 from muster.v1.queue_pb2 import UnitState
 from tests.endtoend.cluster import CALL_SECONDS, WAIT_SECONDS, Cluster, condition, outcome_of, refused
@@ -302,6 +302,14 @@ def test_one_bad_object_keeps_all_others_of_the_call_out_and_makes_no_cluster(cl
         "objects[4].pod.spec.containers[0].resources.requests[cpu]",
     }
     known = cluster.service.cluster.ListClusters(pb.ListClustersRequest()).clusters
+    assert cluster.name not in {each.name for each in known}
+
+
+def test_a_valid_call_that_only_asks_makes_no_cluster(cluster: Cluster) -> None:
+    answer = cluster.apply(node("node"), *gang("crew", 2), validate_only=True)
+
+    known = cluster.service.cluster.ListClusters(pb.ListClustersRequest()).clusters
+    assert [result.outcome for result in answer.results] == [ApplyOutcome.APPLY_OUTCOME_CREATED] * 4
     assert cluster.name not in {each.name for each in known}
 
 
