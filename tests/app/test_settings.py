@@ -60,6 +60,11 @@ def test_settings_do_not_change() -> None:
         pytest.param({"listen": "0.0.0.0:0"}, "beyond loopback and without TLS", id="plain text outside"),
         pytest.param({"listen": "example.org:1"}, "beyond loopback and without TLS", id="a name"),
         pytest.param({"listen": ""}, "no way in", id="no address"),
+        pytest.param({"store": "muster.db"}, "store: a store is sqlite:///path or .* no URL", id="a path"),
+        pytest.param(
+            {"store": "mysql://h/d"}, "store: a store is sqlite:///path or .* not mysql", id="MySQL"
+        ),
+        pytest.param({"store": "postgresql://h:port/d"}, "store: .* this is no URL", id="port of letters"),
         pytest.param({"tls_cert": "c.pem"}, "tls_cert and tls_key go together", id="half of TLS"),
         pytest.param({"client_ca": "c.pem"}, "client_ca needs tls_cert", id="authority alone"),
         pytest.param({"eviction": "nobody"}, "eviction: Input should be 'server' or 'client'", id="eviction"),

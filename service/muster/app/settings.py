@@ -24,6 +24,7 @@ from pydantic_settings import (
 )
 
 from muster.plugins.profile import make_profile
+from muster.store.database import parsed_url
 
 DEFAULT_LISTEN = "127.0.0.1:50051"
 HIGHEST_PORT = 65_535
@@ -91,6 +92,12 @@ class Settings(BaseSettings):
         for index, definition in enumerate(definitions):
             make_profile(definition, f"profile_definitions[{index}]")
         return definitions
+
+    @field_validator("store")
+    @classmethod
+    def _check_store(cls, store: str) -> str:
+        parsed_url(store)
+        return store
 
     @field_validator("listen", "metrics")
     @classmethod

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Protocol
 
 from sqlalchemy import URL, Connection, Engine, exc, make_url
-from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, ProgrammingError
 
 from muster.engine.ports import ForeignStoreError, StoreUnavailableError
 from muster.store import schema
@@ -60,13 +60,20 @@ class OutcomeUnknownError(StoreUnavailableError):
 
 def backend_for(url: str) -> Backend:
     """The backend of a database URL. Raises ValueError for any but SQLite and PostgreSQL."""
-    parsed: URL = make_url(url)
+    parsed = parsed_url(url)
+    return SqliteBackend(parsed) if parsed.get_backend_name() == "sqlite" else PostgresBackend(parsed)
+
+
+def parsed_url(url: str) -> URL:
+    """A database URL in its parts. Raises ValueError for any but SQLite and PostgreSQL, without what it held."""
+    try:
+        parsed: URL = make_url(url)
+    except (ArgumentError, ValueError):
+        raise ValueError("a store is sqlite:///path or postgresql://..., and this is no URL") from None
     name = parsed.get_backend_name()
-    if name == "sqlite":
-        return SqliteBackend(parsed)
-    if name == "postgresql":
-        return PostgresBackend(parsed)
-    raise ValueError(f"a store is sqlite:///path or postgresql://..., not {name}")
+    if name not in {"sqlite", "postgresql"}:
+        raise ValueError(f"a store is sqlite:///path or postgresql://..., not {name}")
+    return parsed
 
 
 class Database:
