@@ -297,6 +297,7 @@ def test_one_bad_object_keeps_all_others_of_the_call_out_and_makes_no_cluster(cl
 
     fields = {violation.field for violation in refusal.error.details.violations}
     assert refusal.error.reason == "INVALID_OBJECTS"
+    assert "2 fault(s) in the objects, first objects[4].pod." in str(refusal.error)
     assert fields == {
         "objects[4].pod.metadata.name",
         "objects[4].pod.spec.containers[0].resources.requests[cpu]",

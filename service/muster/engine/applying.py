@@ -63,7 +63,11 @@ class ApplyPlan:
             for index, sent in enumerate(self._call.objects)
         ]
         if self._faults:
-            text = f"{len(self._faults)} fault(s) in the objects; nothing was stored"
+            first = self._faults[0]
+            text = (
+                f"{len(self._faults)} fault(s) in the objects, first {first.field}: {first.description}; "
+                "nothing was stored"
+            )
             raise InvalidArgumentError("INVALID_OBJECTS", text, self._faults)
         if self._conflicts:
             raise _refusal(self._conflicts)
