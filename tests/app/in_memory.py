@@ -9,9 +9,11 @@ from muster.engine.ports import ForeignStoreError
 from muster.engine.telemetry_port import EngineTelemetry
 from tests.fakes.engine import FakeEngine
 
+FOREIGN_STORE = "sqlite:///foreign.db"
+
 
 async def make_engine(settings: Settings, telemetry: EngineTelemetry) -> SchedulingEngine:
-    if settings.store == "foreign":
+    if settings.store == FOREIGN_STORE:
         raise ForeignStoreError("the database is of a newer Muster:\nversion 9")
     return FakeEngine()
 

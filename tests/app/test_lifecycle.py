@@ -18,7 +18,7 @@ from muster.app.lifecycle import serve
 from muster.app.settings import load_settings
 from muster.v1 import cluster_service_pb2 as pb
 from muster.v1 import cluster_service_pb2_grpc
-from tests.app.in_memory import make_engine
+from tests.app.in_memory import FOREIGN_STORE, make_engine
 from tests.rpc.calls import refused
 
 ROOT = Path(__file__).parents[2]
@@ -113,7 +113,7 @@ async def test_a_port_in_use_is_one_line_and_status_1() -> None:
     ("settings", "line"),
     [
         pytest.param(
-            {"store": "foreign"}, "the database is of a newer Muster: version 9", id="foreign store"
+            {"store": FOREIGN_STORE}, "the database is of a newer Muster: version 9", id="foreign store"
         ),
         pytest.param({"token_file": "none"}, "the token file none cannot be read", id="token file"),
         pytest.param(
