@@ -52,7 +52,9 @@ def test_the_spans_of_a_gang_s_cycle_reach_the_collector_under_the_decision_s_tr
 
     cycle = [span for span in collector.spans if span.trace_id.hex() == decision.trace_id]
     assert status == 0
-    assert {span.name for span in cycle} >= {"muster.cycle", "muster.group", "muster.commit"}
+    assert {span.name for span in cycle} >= {"muster.cycle", "muster.group", "muster.pods", "muster.commit"}
     [group] = [span for span in cycle if span.name == "muster.group"]
     [top] = [span for span in cycle if span.name == "muster.cycle"]
     assert group.parent_span_id == top.span_id
+    [pods] = [span for span in cycle if span.name == "muster.pods"]
+    assert pods.parent_span_id == group.span_id

@@ -85,6 +85,8 @@ class Recursion:
 
     def _place_pods(self, leaf: Trial, domain: Domain, *, fill: bool) -> None:
         """Place a leaf's waiting pods: up to its minimum, or all."""
+        self.observer.enter("pods", str(leaf.group.key))
+        before = leaf.placed
         while leaf.waiting and (fill or leaf.status is Status.WAIT):
             batch = leaf.waiting.pop(0)
             missing = len(batch.pods) if fill else leaf.tally.required - leaf.tally.satisfied
@@ -96,6 +98,7 @@ class Recursion:
                 self._refuse(leaf, batch, len(rest), domain, fill=fill)
             elif rest:
                 leaf.waiting.insert(0, Batch(batch.signature, rest, batch.excluded))
+        self.observer.leave({"key": str(leaf.group.key), "pods": leaf.placed - before})
 
     def _refuse(self, leaf: Trial, batch: Batch, number: int, domain: Domain, *, fill: bool) -> None:
         """Equal pods fail alike; before the minimum is met, tried one by one they end the group on the way."""
