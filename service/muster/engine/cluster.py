@@ -75,6 +75,13 @@ class Cluster:
         found = self.state.objects[PRIORITY_CLASS].values()
         self.priority_classes = PriorityClasses(each for each in found if isinstance(each, PriorityClass))
 
+    def forget_failed_bindings(self, node_name: str) -> None:
+        """The node is another one now: pods whose binding to it failed may be tried there again."""
+        for ordinal, nodes in list(self.failed_bindings.items()):
+            nodes.pop(node_name, None)
+            if not nodes:
+                del self.failed_bindings[ordinal]
+
     def note_leaving(self, pod: Pod) -> None:
         """Remember when a leaving pod's grace ends (0: never by itself)."""
         if pod.is_leaving and pod.deletion_us is not None:

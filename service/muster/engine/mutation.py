@@ -25,10 +25,14 @@ from muster.model.priority import PriorityClass
 
 
 class Edit(NamedTuple):
-    """First and last state of one object in a mutation; None where it did not or does not exist."""
+    """First and last state of one object in a mutation; None where it did not or does not exist.
+
+    `last` is the state in which an object went, which its DELETED event carries.
+    """
 
     old: ClusterObject | None
     new: ClusterObject | None
+    last: ClusterObject | None = None
 
 
 class Mutation:
@@ -53,11 +57,13 @@ class Mutation:
         old = self._store(key, new)
         if isinstance(new, Pod):
             self._pod_event(old if isinstance(old, Pod) else None, new)
-            self._touch_pod(key, new)
+            if not isinstance(old, Pod) or _concerns_its_unit(old, new):
+                self._touch_pod(key, new)
         elif isinstance(new, Node):
-            self._note(self.cluster.feed.node_changed(old if isinstance(old, Node) else None, new))
+            self._node_event(old if isinstance(old, Node) else None, new)
         elif isinstance(new, PodGroup | CompositePodGroup):
-            self._touch_group(key, new, restructured=old is None)
+            if not isinstance(old, PodGroup | CompositePodGroup) or _concerns_its_unit(old, new):
+                self._touch_group(key, new, restructured=old is None)
         elif isinstance(new, PriorityClass):
             self.cluster.refresh_priority_classes()
 
@@ -69,14 +75,14 @@ class Mutation:
         """Take an object out for good."""
         old = self.state.remove(key)
         first = self.edits[key].old if key in self.edits else old
-        self.edits[key] = Edit(first, None)
+        self.edits[key] = Edit(first, None, old)
         if isinstance(old, Pod):
             self._pod_event(old, None)
             self._touch_pod(key, old)
             self.cluster.set_pending_member(key, None)
             self.cluster.failed_bindings.pop(old.ordinal, None)
         elif isinstance(old, Node):
-            self._note(self.cluster.feed.node_changed(old, None))
+            self._node_event(old, None)
         elif isinstance(old, PodGroup | CompositePodGroup):
             self._touch_group(key, old, restructured=True)
         elif isinstance(old, PriorityClass):
@@ -130,6 +136,14 @@ class Mutation:
         elif new is None and old is not None:
             self.cluster.leaving_until.pop(old.ordinal, None)
 
+    def _node_event(self, old: Node | None, new: Node | None) -> None:
+        """A node that changed may be tried again by pods whose binding to it failed."""
+        event = self.cluster.feed.node_changed(old, new)
+        self._note(event)
+        node = new or old
+        if event is not None and node is not None:
+            self.cluster.forget_failed_bindings(node.name)
+
     def _touch_pod(self, key: ObjectKey, pod: Pod) -> None:
         self.touched_pods[key] = None
         if pod.group:
@@ -148,10 +162,19 @@ class Mutation:
             self.events[event] = None
 
 
+def _concerns_its_unit(old: Pod | AnyGroup, new: Pod | AnyGroup) -> bool:
+    """Whether queue or placement read something that differs: a note in an annotation resets no backoff."""
+    if isinstance(old, Pod) and isinstance(new, Pod):
+        own = (old.gates, old.node_name, old.status.phase) != (new.gates, new.node_name, new.status.phase)
+        if own or old.labels != new.labels:
+            return True
+    return old.spec != new.spec or old.deletion_us != new.deletion_us
+
+
 def _change(edit: Edit) -> Change | None:
-    old, new = edit
+    old, new, last = edit
     if new is None:
-        return None if old is None else Change(EventType.DELETED, old)
+        return None if old is None or last is None else Change(EventType.DELETED, last)
     if old is None:
         return Change(EventType.ADDED, new)
     labels = old.labels if old.labels != new.labels else None

@@ -80,7 +80,7 @@ def _is_held(state: ClusterState, item: ClusterObject) -> bool:
 
 def _released(mutation: Mutation) -> Iterator[ObjectKey]:
     """Objects that lost their last finalizer in this mutation, and owners that lost a dependent."""
-    for key, (old, new) in mutation.edits.items():
+    for key, (old, new, _) in mutation.edits.items():
         if old is None:
             continue
         if old.owner_references and (new is None or new.owner_references != old.owner_references):
