@@ -92,7 +92,7 @@ class ClusterService:
                 mutation.finish()
         except Refusal:
             raise
-        except Exception:
+        except Exception:  # whatever it was: what is in memory may be half of a revision
             _LOG.exception("a revision of cluster %s broke half way", self.cluster.name)
             self._lost(self.cluster.name)
             raise

@@ -256,7 +256,7 @@ class CycleRunner:
         """The decision as one revision; if that breaks half way, the cluster must be loaded again."""
         try:
             record = commit_decision(self._cluster, unit, record, Mutation(self._cluster, now_us))
-        except Exception:
+        except Exception:  # whatever it was: what is in memory may be half of a revision
             self._stopping = True
             self._lost()
             raise

@@ -1,0 +1,56 @@
+"""A revision that breaks half way leaves nothing behind: the cluster is loaded again from a real store."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from muster.engine.errors import Refusal
+from muster.engine.mutation import Mutation
+from muster.engine.registry import ClusterRegistry, EngineOptions
+from muster.engine.telemetry_port import NullTelemetry
+from muster.model.node import Node
+from muster.plugins.profile import default_profile
+from muster.store.store import SqlStore
+from tests.fakes.clock import FakeClock
+
+
+@pytest.fixture
+async def registry(store_url: str, clock: FakeClock) -> AsyncIterator[ClusterRegistry]:
+    profile = default_profile()
+    options = EngineOptions(workers=0)
+    made = ClusterRegistry(SqlStore(store_url), clock, {profile.name: profile}, NullTelemetry(), options)
+    await made.start()
+    yield made
+    await made.close(Refusal("SERVER_DRAINING", "the test is over"))
+
+
+async def test_what_a_broken_revision_wrote_is_gone_and_the_cluster_goes_on(
+    registry: ClusterRegistry,
+) -> None:
+    service = registry.services["default"]
+    service.write(lambda mutation: put(mutation, "kept"))
+    await service.durable()
+
+    with pytest.raises(ZeroDivisionError):
+        service.write(break_half_way)
+
+    async with asyncio.timeout(30):
+        while not service.available:  # noqa: ASYNC110 - the engine tells nobody when it is back
+            await asyncio.sleep(0)
+    service.write(lambda mutation: put(mutation, "later"))
+    await service.durable()
+    assert {name for _, name in service.cluster.state.objects["Node"]} == {"kept", "later"}
+    assert service.cluster.state.revision == 2
+
+
+def put(mutation: Mutation, name: str) -> tuple[None, bool]:
+    mutation.put(
+        Node(name=name, uid=name, resource_version=mutation.revision, ordinal=mutation.revision << 20)
+    )
+    return None, True
+
+
+def break_half_way(mutation: Mutation) -> tuple[None, bool]:
+    put(mutation, "half")
+    raise ZeroDivisionError
