@@ -21,7 +21,6 @@ from muster.engine.api import (
     DeleteOutcome,
     ListAnswer,
     ObjectFilter,
-    Outcome,
     PodReport,
     PositionedUnit,
     QueueAnswer,
@@ -45,6 +44,7 @@ from muster.model.meta import CLUSTER_SCOPED_KINDS, ObjectKey
 from muster.model.names import DEFAULT_NAMESPACE
 from muster.model.objects import ClusterObject
 from muster.model.pod import Pod, PodBatch
+from muster.validation.admission import Outcome
 from muster.validation.violations import Violation
 
 WATCH_BUFFER = 100_000

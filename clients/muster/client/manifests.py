@@ -127,6 +127,7 @@ class _Reading:
         self._dropped: dict[tuple[str, str], DroppedField] = {}
 
     def add(self, document: Document) -> None:
+        """Read one document as the next object; what is wrong with it is kept, not raised."""
         place = f"objects[{len(self._objects)}]"
         result = Object()
         self._objects.append(result)

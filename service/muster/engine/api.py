@@ -16,15 +16,8 @@ from muster.engine.ports import Change, DecisionRecord, PendingGroup, PendingMem
 from muster.model.meta import ObjectKey
 from muster.model.objects import ClusterObject
 from muster.model.pod import PodBatch
+from muster.validation.admission import Outcome
 from muster.validation.violations import Violation
-
-
-class Outcome(Enum):
-    """What Apply did to one object."""
-
-    CREATED = "CREATED"
-    UPDATED = "UPDATED"
-    UNCHANGED = "UNCHANGED"
 
 
 class DeleteOutcome(Enum):

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from muster.engine.api import AppliedObject, ApplyAnswer, ApplyCall, Outcome
+from muster.engine.api import AppliedObject, ApplyAnswer, ApplyCall
 from muster.engine.cluster import Cluster
 from muster.engine.errors import ConflictError, FailedPreconditionError, InvalidArgumentError, Precondition
 from muster.engine.mutation import Mutation
@@ -23,6 +23,7 @@ from muster.validation.admission import (
     Admitted,
     Answer,
     Conflict,
+    Outcome,
     PriorityClasses,
     Rejected,
     admit,
@@ -77,7 +78,7 @@ class ApplyPlan:
         """Put every object that differs from what is stored."""
         for answers in admitted:
             for answer in answers:
-                if answer.outcome.value != "UNCHANGED":
+                if answer.outcome is not Outcome.UNCHANGED:
                     self._mutation.put(answer.object)
 
     def _admit_one(
@@ -184,12 +185,12 @@ def answer_of(call: ApplyCall, admitted: list[list[Admitted]], revision: int) ->
 
 
 def _result(answer: Admitted) -> AppliedObject:
-    return AppliedObject(Outcome(answer.outcome.value), answer.object.uid, answer.object.resource_version)
+    return AppliedObject(answer.outcome, answer.object.uid, answer.object.resource_version)
 
 
 def _batch_result(answers: list[Admitted]) -> AppliedObject:
-    outcomes = [answer.outcome.value for answer in answers]
-    created, updated = outcomes.count("CREATED"), outcomes.count("UPDATED")
+    outcomes = [answer.outcome for answer in answers]
+    created, updated = outcomes.count(Outcome.CREATED), outcomes.count(Outcome.UPDATED)
     strongest = Outcome.CREATED if created else Outcome.UPDATED if updated else Outcome.UNCHANGED
     version = max((answer.object.resource_version for answer in answers), default=0)
     return AppliedObject(strongest, "", version, created, updated, len(answers) - created - updated)

@@ -91,6 +91,7 @@ class Engine:
         return await self._requests.find(cluster, identity) if cluster in self._registry.services else None
 
     async def apply(self, call: ApplyCall) -> ApplyAnswer:
+        """One revision of all objects, or a refusal of the whole call; a new cluster is made only if it is not refused."""
         faults = await stateless_faults(call)
 
         async def work() -> ApplyAnswer:
@@ -195,6 +196,7 @@ class Engine:
         return await scheduling.schedule(service, self._clock, unit, last, wait_seconds=wait_seconds)
 
     async def queue(self, cluster: str, states: frozenset[UnitState]) -> QueueAnswer:
+        """The queue in its order; `states` chooses units (none: all), while the counts are always of all."""
         service = self._service(cluster)
         held = service.cluster
         units: list[PositionedUnit] = []

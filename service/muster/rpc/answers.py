@@ -9,12 +9,12 @@ from muster.engine.api import (
     ApplyAnswer,
     DeleteAnswer,
     DeleteOutcome,
-    Outcome,
     ReportAnswer,
     ReportOutcome,
 )
 from muster.v1 import cluster_service_pb2 as pb
 from muster.v1 import outcome_pb2
+from muster.validation.admission import Outcome
 
 APPLY_OUTCOMES = {
     Outcome.CREATED: outcome_pb2.APPLY_OUTCOME_CREATED,

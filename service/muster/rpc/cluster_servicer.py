@@ -134,6 +134,7 @@ class ClusterServicer(cluster_service_pb2_grpc.ClusterServiceServicer):
             self._telemetry.watch_closed("Watch")
 
     async def ReportPods(self, request: pb.ReportPodsRequest, context: Context) -> pb.ReportPodsResponse:
+        """An outcome for each report; those that are accepted commit together."""
         refuse_too_many("reports", len(request.reports))
         faults = RequestFaults()
         cluster = faults.cluster(request.cluster)
@@ -166,6 +167,7 @@ class ClusterServicer(cluster_service_pb2_grpc.ClusterServiceServicer):
     async def ListClusters(
         self, request: pb.ListClustersRequest, context: Context
     ) -> pb.ListClustersResponse:
+        """Clusters by name, a page at a time; the offset in the token is the number already given."""
         faults = RequestFaults()
         size = faults.page_size(request.page_size)
         faults.refuse()
@@ -184,6 +186,7 @@ class ClusterServicer(cluster_service_pb2_grpc.ClusterServiceServicer):
     async def DeleteCluster(
         self, request: pb.DeleteClusterRequest, context: Context
     ) -> pb.DeleteClusterResponse:
+        """All of a cluster at once. The name must be given: here empty is not the default cluster."""
         faults = RequestFaults()
         cluster = faults.cluster(request.cluster)
         if not request.cluster:

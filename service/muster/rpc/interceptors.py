@@ -63,6 +63,7 @@ class Gate(aio.ServerInterceptor):
         run = self._stream if streams else self._unary
 
         async def guarded(request: Message | AsyncIterator[Message], context: Context) -> Any:  # noqa: ANN401
+            """Serve one call; whatever it raises becomes a status, and the call is counted in any case."""
             started = time.perf_counter()
             code = grpc.StatusCode.CANCELLED
             self._telemetry.rpc_started(method)
@@ -73,7 +74,7 @@ class Gate(aio.ServerInterceptor):
                 return answer
             except aio.AbortError:
                 raise
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:  # noqa: BLE001 - every error becomes a status
                 refusal = as_refusal(error, method)
                 wire = to_wire(refusal)
                 code = wire.code

@@ -44,6 +44,7 @@ class SchedulerServicer(scheduler_service_pb2_grpc.SchedulerServiceServicer):
         self._decisions = DecisionLister(engine, tokens)
 
     async def Schedule(self, request: pb.ScheduleRequest, context: Context) -> pb.ScheduleResponse:
+        """One cycle for the unit that `unit` belongs to; with `wait`, cycles until it is scheduled or the time is over."""
         faults = RequestFaults()
         cluster = faults.cluster(request.cluster)
         unit = faults.ref(request.unit, "unit", present=request.HasField("unit"), allowed=UNIT_KINDS)
@@ -76,6 +77,7 @@ class SchedulerServicer(scheduler_service_pb2_grpc.SchedulerServiceServicer):
         )
 
     async def WatchDecisions(self, request: pb.WatchDecisionsRequest, context: Context) -> None:  # type: ignore[override]
+        """Decisions in order, at least once each, until the caller leaves or the server drains."""
         faults = RequestFaults()
         cluster = faults.cluster(request.cluster)
         start = request.from_revision if request.HasField("from_revision") else None

@@ -165,6 +165,7 @@ class SqlStore:
         requests_before_us: int,
         decisions_before_revision: int,
     ) -> None:
+        """Delete history below the bounds in one transaction; what the kept log refers to stays. Raises FencedError."""
         with self._database.write() as connection:
             leases.fence(connection, cluster, token)
             cluster_id = _id_of(connection, cluster)
