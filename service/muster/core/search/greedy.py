@@ -1,0 +1,151 @@
+"""The smart greedy: the cheapest selection of pods under prices, hardest types first, each to the node it fills best.
+
+Prices stand for scarcity. One order of types and one order of nodes a type is all that it takes, since filling a
+node makes it only more attractive to the same type.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from muster.core.arrays import IntArray
+from muster.core.search.question import LeafWant, Question, Want
+
+FloatArray = NDArray[np.float64]
+Selection = list[tuple[int, int, int]]
+"""(leaf, type, how many pods)."""
+Placed = list[tuple[int, int, int, int]]
+"""(leaf, type, node, how many pods), types and nodes of the question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """How the greedy weighs: a factor per resource [R] and per type [K], and the power of a type's reach."""
+
+    resources: FloatArray
+    types: FloatArray
+    reach: float = 2.0
+
+
+def place_greedily(question: Question) -> Placed | None:
+    """The plain smart greedy's packing, None if it finds none."""
+    tuning = plain(question)
+    selection = select(question.root, prices(question, tuning))
+    counts, homeless = spread(question, selection, tuning)
+    return None if homeless.any() else assign(selection, counts)
+
+
+def plain(question: Question) -> Tuning:
+    """All resources and types weighed alike."""
+    kinds, resources = question.demand.shape
+    return Tuning(np.ones(resources), np.ones(kinds))
+
+
+def prices(question: Question, tuning: Tuning) -> FloatArray:
+    """[K] what a pod of each type takes of all that is free."""
+    total = np.maximum(question.room.sum(axis=0), 1)
+    price: FloatArray = (question.demand @ (tuning.resources / total) + 1e-9) * tuning.types
+    return price
+
+
+def select(want: Want, price: FloatArray) -> Selection:
+    """The cheapest pods of the cheapest children; ties go to the first."""
+    return _cheapest(want, price.tolist())[1]
+
+
+def spread(question: Question, selection: Selection, tuning: Tuning) -> tuple[IntArray, IntArray]:
+    """[K, n] where the selected pods go, and [K] how many found no node."""
+    kinds, number_of_nodes = question.fits.shape
+    wanted = np.zeros(kinds, dtype=np.int64)
+    for _, kind, number in selection:
+        wanted[kind] += number
+    counts = np.zeros((kinds, number_of_nodes), dtype=np.int64)
+    room = question.room.copy()
+    scale = tuning.resources / np.maximum(question.room.max(axis=0, initial=1), 1)
+    pressure = _pressure(question, wanted)
+    for kind in _hardest_first(question, wanted, tuning):
+        counts[kind] = _fill(question, kind, int(wanted[kind]), room, (scale, pressure))
+        room -= np.outer(counts[kind], question.demand[kind])
+    return counts, wanted - counts.sum(axis=1)
+
+
+def assign(selection: Selection, counts: IntArray) -> Placed:
+    """Which leaf's pods go where: leaves in order take the nodes of a type in order."""
+    left = {
+        kind: [[node, int(row[node])] for node in np.flatnonzero(row).tolist()]
+        for kind, row in enumerate(counts)
+    }
+    placed: Placed = []
+    for leaf, kind, number in selection:
+        missing = number
+        while missing:
+            node, held = left[kind][-1]
+            taken = min(held, missing)
+            placed.append((leaf, kind, node, taken))
+            missing -= taken
+            left[kind][-1][1] -= taken
+            if held == taken:
+                left[kind].pop()
+    return placed
+
+
+def _cheapest(want: Want, price: list[float]) -> tuple[float, Selection]:
+    if isinstance(want, LeafWant):
+        return _cheapest_pods(want, price)
+    children = [_cheapest(child, price) for child in want.children]
+    order = sorted(range(len(children)), key=lambda place: (children[place][0], place))[: want.need]
+    chosen = [children[place] for place in sorted(order)]
+    return sum(cost for cost, _ in chosen), [item for _, selection in chosen for item in selection]
+
+
+def _cheapest_pods(leaf: LeafWant, price: list[float]) -> tuple[float, Selection]:
+    missing, cost = leaf.need, 0.0
+    selection: Selection = []
+    for kind, number in sorted(leaf.supply, key=lambda item: (price[item[0]], item[0])):
+        taken = min(missing, number)
+        selection.append((leaf.leaf, kind, taken))
+        cost += taken * price[kind]
+        missing -= taken
+        if not missing:
+            break
+    return cost, selection
+
+
+def _pressure(question: Question, wanted: IntArray) -> FloatArray:
+    """[n] how much of a node's room is wanted by types that can use it, each spread over all it can reach."""
+    reach = np.maximum(question.fits.sum(axis=1), 1)
+    pressure: FloatArray = (wanted / reach) @ question.hosts
+    return pressure
+
+
+def _hardest_first(question: Question, wanted: IntArray, tuning: Tuning) -> list[int]:
+    total = np.maximum(question.room.sum(axis=0), 1)
+    largest = (question.demand * tuning.resources / np.maximum(question.room.max(axis=0, initial=1), 1)).max(
+        axis=1, initial=0.0
+    )
+    share = ((question.hosts @ question.room) / total).max(axis=1, initial=1e-9)
+    hardness = (largest + 1e-9) * tuning.types / np.maximum(share, 1e-9) ** tuning.reach
+    kinds = np.flatnonzero(wanted)
+    order: list[int] = kinds[np.argsort(-hardness[kinds], kind="stable")].tolist()
+    return order
+
+
+def _fill(
+    question: Question, kind: int, wanted: int, room: IntArray, weighing: tuple[FloatArray, FloatArray]
+) -> IntArray:
+    """[n] how many pods of the type each node takes, best nodes first."""
+    scale, pressure = weighing
+    demand = question.demand[kind]
+    fits = question.fits[kind].copy()
+    for resource in np.flatnonzero(demand).tolist():
+        np.minimum(fits, room[:, resource] // demand[resource], out=fits)
+    able = np.flatnonzero(fits)
+    rest = (((room[able] - demand) * scale) ** 2).sum(axis=1) + pressure[able]
+    best = able[np.argsort(rest, kind="stable")]
+    before = np.cumsum(fits[best]) - fits[best]
+    taken = np.zeros(len(fits), dtype=np.int64)
+    taken[best] = np.clip(wanted - before, 0, fits[best])
+    return taken

@@ -1,0 +1,115 @@
+"""One question to the packing, reduced to what bears on it: the types asked for, the nodes that take one of them.
+
+Presolve (what single nodes and single types rule out) is part of the reduction; the rest is for `bounds`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from muster.core.arrays import BoolArray, IntArray
+from muster.core.search.problem import Problem, SearchLeaf, SearchNode
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LeafWant:
+    """`need` pods of a leaf, of `supply` (type of the question, how many). leaf: index in the problem."""
+
+    leaf: int
+    need: int
+    supply: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupWant:
+    """`need` of the children."""
+
+    need: int
+    children: tuple[Want, ...]
+
+
+Want = LeafWant | GroupWant
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """Whether `root` can be had on n nodes. K types, R resources.
+
+    demand: [K, R]. fits: [K, n] how many pods of a type a node holds by itself. room: [n, R]. most: [K] how many
+    pods of a type any selection takes at most. types, nodes: what the problem calls them.
+    """
+
+    root: GroupWant
+    leaves: tuple[LeafWant, ...]
+    demand: IntArray
+    fits: IntArray
+    room: IntArray
+    most: IntArray
+    types: tuple[int, ...]
+    nodes: IntArray
+
+    @property
+    def hosts(self) -> BoolArray:
+        hosts: BoolArray = self.fits > 0
+        return hosts
+
+
+def ask(problem: Problem, groups: Sequence[SearchNode], nodes: IntArray, free: IntArray) -> Question | None:
+    """The question whether all groups hold on the nodes with room `free` [N, R]; None if presolve says no."""
+    types = sorted({kind for group in groups for leaf in leaves_below(group) for kind, _ in leaf.supply})
+    demand = problem.demand[types]
+    room = free[nodes]
+    fits = _fits(problem, types, demand, room, nodes)
+    useful = np.flatnonzero(fits.any(axis=0))
+    if len(useful) < len(nodes):
+        nodes, room, fits = nodes[useful], room[useful], fits[:, useful]
+    capacity = dict(zip(types, fits.sum(axis=1).tolist(), strict=True))
+    local = {kind: place for place, kind in enumerate(types)}
+    wants = [_want(group, capacity, local) for group in groups]
+    if None in wants:
+        return None
+    root = GroupWant(len(wants), tuple(want for want in wants if want is not None))
+    leaves = tuple(_leaves(root))
+    most = np.zeros(len(types), dtype=np.int64)
+    for leaf in leaves:
+        for kind, number in leaf.supply:
+            most[kind] += number
+    return Question(root, leaves, demand, fits, room, most, tuple(types), nodes)
+
+
+def leaves_below(group: SearchNode) -> list[SearchLeaf]:
+    """The leaves of a subtree that need pods, in order."""
+    if isinstance(group, SearchLeaf):
+        return [group]
+    return [leaf for child in group.children for leaf in leaves_below(child)]
+
+
+def _fits(problem: Problem, types: list[int], demand: IntArray, room: IntArray, nodes: IntArray) -> IntArray:
+    fits = np.where(problem.hosts[types][:, nodes], problem.per_node[types][:, None], 0)
+    for place, amounts in enumerate(demand.tolist()):
+        for resource, amount in enumerate(amounts):
+            if amount:
+                np.minimum(fits[place], room[:, resource] // amount, out=fits[place])
+    return fits
+
+
+def _want(group: SearchNode, capacity: dict[int, int], local: dict[int, int]) -> Want | None:
+    """What remains of a group once types and children that cannot be had are left out; None if too little."""
+    if isinstance(group, SearchLeaf):
+        able = [(kind, min(number, group.need, capacity[kind])) for kind, number in group.supply]
+        supply = tuple((local[kind], number) for kind, number in able if number)
+        if sum(number for _, number in supply) < group.need:
+            return None
+        return LeafWant(group.index, group.need, supply)
+    wants = [_want(child, capacity, local) for child in group.children]
+    able_children = tuple(want for want in wants if want is not None)
+    return GroupWant(group.need, able_children) if len(able_children) >= group.need else None
+
+
+def _leaves(want: Want) -> list[LeafWant]:
+    if isinstance(want, LeafWant):
+        return [want]
+    return [leaf for child in want.children for leaf in _leaves(child)]
