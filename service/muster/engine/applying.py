@@ -206,9 +206,8 @@ def _refusal(conflicts: list[Conflict]) -> ConflictError:
     return ConflictError(moved.type, text, preconditions)
 
 
-async def stateless_faults(call: ApplyCall) -> dict[int, list[Violation]]:
+async def stateless_faults(call: ApplyCall, rules: PodRules) -> dict[int, list[Violation]]:
     """What validation finds in each object, by its index; gives way to other calls now and then."""
-    rules = PodRules()
     faults: dict[int, list[Violation]] = {}
     for index, sent in enumerate(call.objects):
         if sent is not None and (found := validate(sent, rules)):

@@ -53,6 +53,7 @@ from muster.engine.selection import matcher, select
 from muster.engine.telemetry_port import EngineTelemetry
 from muster.model.meta import KINDS, ObjectKey
 from muster.model.objects import ClusterObject
+from muster.validation.pod import PodRules
 from muster.validation.violations import Violation
 
 WATCH_BATCH = 200
@@ -77,6 +78,7 @@ class Engine:
         self._ids = ids
         self._options = options
         self._profile_names = list(profiles)
+        self._pod_rules = PodRules()
         self._requests = RequestLog(self._look_up_request)
         self._registry = ClusterRegistry(store, clock, profiles, telemetry, options)
 
@@ -92,7 +94,7 @@ class Engine:
 
     async def apply(self, call: ApplyCall) -> ApplyAnswer:
         """One revision of all objects, or a refusal of the whole call; a new cluster is made only if it is not refused."""
-        faults = await stateless_faults(call)
+        faults = await stateless_faults(call, self._pod_rules)
 
         async def work() -> ApplyAnswer:
             service = self._registry.services.get(call.cluster)

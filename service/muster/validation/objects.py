@@ -40,7 +40,7 @@ _FAULTS: dict[type[ClusterObject], Callable[[Any], Faults]] = {
 def validate(sent: ClusterObject | PodBatch, pod_rules: PodRules | None = None) -> list[Violation]:
     """Every fault of an object as a client sent it, in the order of its fields; none: the list is empty.
 
-    Give all objects of a call the same `pod_rules`, so that what their pods share is looked at once.
+    Give objects the same `pod_rules`, those of later calls too, so that what their pods share is looked at once.
     """
     rules = pod_rules or PodRules()
     if isinstance(sent, Pod):

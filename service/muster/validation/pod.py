@@ -52,7 +52,10 @@ def _spec_faults(spec: PodSpec) -> Faults:
 
 
 class PodRules:
-    """Validates many pods: what they share by reference is checked at its first sight only."""
+    """Validates many pods, of many calls: what they share by reference is checked at its first sight only.
+
+    Keeps what it has seen alive, in bounded number.
+    """
 
     def __init__(self) -> None:
         self._specs: Seen[PodSpec, tuple[Violation, ...]] = Seen(validate_pod_spec)
@@ -90,7 +93,9 @@ class PodRules:
         ):
             return ()
         placement = tuple(_placement_faults(pod))
-        if not placement and len(self._right) < _MOST_REMEMBERED:
+        if not placement:
+            if len(self._right) >= _MOST_REMEMBERED:
+                self._right.clear()
             self._right[repeated] = pod
         return (*identity_faults(pod), *placement)
 

@@ -1,8 +1,8 @@
 """Pod and PodBatch. What pods share on the wire by value they share in the model by reference, and the other way round.
 
-Thousands of pods of one call differ in name, uid, revision and node alone. Without these a pod's bytes are its
-shape: a pod whose shape has been seen costs one look-up and one copy. Group and gates are part of the shape but not
-of the spec, so that gangs of the same kind share one PodSpec.
+Thousands of pods differ in name, uid, revision, node and group alone. Without these a pod's bytes are its shape: a
+pod whose shape has been seen costs one look-up and one copy. Gates are part of the shape but not of the spec, so
+that gated pods and others share one PodSpec.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _MOST_BYTES = 64 * 1024 * 1024
 _MOST_VALUES = 16_384
 _NO_VIOLATIONS: tuple[Violation, ...] = ()
 
-_individual = variation(Pod, "name", "uid", "resource_version", "node_name")
+_individual = variation(Pod, "name", "uid", "resource_version", "node_name", "group")
 
 
 class PodShape(NamedTuple):
-    """What the bytes of a pod say beside its name, uid, revision and node.
+    """What the bytes of a pod say beside its name, uid, revision, node and group.
 
     `violations`: what a Pod cannot hold (paths from the pod). `size`: in bytes, as sent.
     """
@@ -60,6 +60,7 @@ class PodDecoder:
 
     def __init__(self) -> None:
         self._shapes: dict[bytes, PodShape] = {}
+        self._grouped: dict[bytes, PodShape] = {}
         self._specs: dict[bytes, PodSpec] = {}
         self._statuses: _Interned[PodStatus] = _Interned()
         self._maps: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
@@ -70,6 +71,7 @@ class PodDecoder:
         """The pod that a message describes, and its shape. The message is the same afterwards, though not in between."""
         meta, spec = message.metadata, message.spec
         name, uid, version, node = meta.name, meta.uid, meta.resource_version, spec.node_name
+        group = spec.scheduling_group.pod_group_name
         if name:
             meta.name = ""
         if uid:
@@ -78,10 +80,13 @@ class PodDecoder:
             meta.resource_version = 0
         if node:
             spec.node_name = ""
+        if group:
+            spec.scheduling_group.pod_group_name = ""
         shape_bytes = message.SerializePartialToString()
-        shape = self._shapes.get(shape_bytes)
+        shapes = self._grouped if group else self._shapes
+        shape = shapes.get(shape_bytes)
         if shape is None:
-            shape = self._learn(shape_bytes, message)
+            shape = shapes[shape_bytes] = self._learn(shape_bytes, message, has_group=bool(group))
         if name:
             meta.name = name
         if uid:
@@ -90,14 +95,16 @@ class PodDecoder:
             meta.resource_version = version
         if node:
             spec.node_name = node
-        return _individual(shape.pod, name, uid, version, node), shape
+        if group:
+            spec.scheduling_group.pod_group_name = group
+        return _individual(shape.pod, name, uid, version, node, group), shape
 
     def decode_batch(self, message: pb.PodBatch) -> tuple[PodBatch, PodShape]:
         """The batch that a message describes, and the shape of its template."""
         template, shape = self.decode(message.template)
         return PodBatch(template, tuple(message.names), tuple(message.uids)), shape
 
-    def _learn(self, shape_bytes: bytes, message: pb.Pod) -> PodShape:
+    def _learn(self, shape_bytes: bytes, message: pb.Pod, *, has_group: bool) -> PodShape:
         self._make_room(2 * len(shape_bytes))
         metadata = decode_metadata(message.metadata)
         metadata["labels"] = self._shared_map(metadata["labels"])
@@ -106,17 +113,16 @@ class PodDecoder:
         pod = Pod(
             **metadata,
             spec=self._shared_spec(message.spec),
-            group=message.spec.scheduling_group.pod_group_name,
             gates=tuple(gate.name for gate in message.spec.scheduling_gates),
             status=self._statuses.of(_decode_status(message.status)),
         )
-        shape = self._shapes[shape_bytes] = PodShape(pod, _unrepresented(message), len(shape_bytes))
-        return shape
+        return PodShape(pod, _NO_VIOLATIONS if has_group else _unrepresented(message), len(shape_bytes))
 
     def _make_room(self, size: int) -> None:
         self._bytes += size
         if self._bytes > _MOST_BYTES:
             self._shapes.clear()
+            self._grouped.clear()
             self._specs.clear()
             self._maps.clear()
             self._bytes = size
@@ -192,7 +198,8 @@ def _encode_shared_part(pod: Pod) -> pb.Pod:
 
 
 def _unrepresented(message: pb.Pod) -> tuple[Violation, ...]:
-    if message.spec.HasField("scheduling_group") and not message.spec.scheduling_group.pod_group_name:
+    """For a pod without a group's name."""
+    if message.spec.HasField("scheduling_group"):
         return (Violation("spec.schedulingGroup.podGroupName", REQUIRED, "must be set in a schedulingGroup"),)
     return _NO_VIOLATIONS
 
