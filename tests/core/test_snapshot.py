@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+import numpy as np
 import pytest
 
+from muster.core.bound_pods import grouped
 from muster.core.deltas import NodePut, NodeRemoved, PodsBound, PodsLeaving, PodsUnbound, SignaturesAdded
 from muster.core.signature import SignatureTable
 from muster.core.snapshot import Snapshot
@@ -186,3 +190,70 @@ def test_signatures_must_come_in_order() -> None:
 
     with pytest.raises(ValueError, match="not the next one"):
         Snapshot().apply(SignaturesAdded((table[1],)))
+
+
+def two_kinds_on_three_nodes() -> Snapshot:
+    snapshot = snapshot_with(pod(cpu="1"), pod(cpu="500m", memory="1Gi"))
+    for name in "abc":
+        snapshot.apply(NodePut(node(name, "8")))
+    return snapshot
+
+
+def assume_on_two_nodes(snapshot: Snapshot) -> None:
+    slots = snapshot.nodes.slots_of(["a", "b"])
+    snapshot.assume_many(0, slots, np.array([2, 1]))
+    snapshot.assume(1, int(slots[0]), 2)
+
+
+BOUND_AS_ASSUMED = PodsBound((5, 6, 7, 8, 9), (0, 1, 0, 0, 1), ("a", "a", "b", "a", "a"))
+
+
+def test_assumptions_that_were_bound_just_so_leave_what_binding_alone_would() -> None:
+    bound_only, confirmed = two_kinds_on_three_nodes(), two_kinds_on_three_nodes()
+    bound_only.apply(BOUND_AS_ASSUMED)
+    assume_on_two_nodes(confirmed)
+
+    answer = confirmed.confirm(BOUND_AS_ASSUMED)
+
+    assert answer
+    assert not confirmed.has_assumptions
+    assert state_of(confirmed) == state_of(bound_only)
+
+
+@pytest.mark.parametrize(
+    "delta",
+    [
+        PodsBound((5, 6, 7, 8), (0, 1, 0, 0), ("a", "a", "b", "a")),
+        PodsBound((5, 6, 7, 8, 9), (0, 1, 0, 0, 1), ("a", "a", "b", "a", "b")),
+        PodsBound((5, 6, 7, 8, 9), (0, 1, 0, 0, 0), ("a", "a", "b", "a", "a")),
+        PodsBound((5, 6, 7, 8, 9), (0, 1, 0, 0, 1), ("a", "a", "b", "a", "a"), leaving=True),
+        PodsBound((5, 6, 7, 8, 9), (0, 1, 0, 0, 1), ("a", "a", "b", "a", "new")),
+    ],
+    ids=["one fewer", "another node", "another kind", "leaving", "an unknown node"],
+)
+def test_assumptions_that_were_bound_otherwise_are_not_confirmed(delta: PodsBound) -> None:
+    snapshot = two_kinds_on_three_nodes()
+    assume_on_two_nodes(snapshot)
+
+    answer = snapshot.confirm(delta)
+
+    assert not answer
+    assert snapshot.has_assumptions
+    assert free(snapshot, "a") == 5000
+    assert len(snapshot.pods) == 0
+
+
+@pytest.mark.parametrize("number", [3, 200], ids=["a handful", "many"])
+def test_pods_are_grouped_by_kind_and_node(number: int) -> None:
+    signatures = np.arange(number) % 2
+    slots = np.arange(number, dtype=np.intp) // 3 % 5
+
+    groups = grouped(signatures, slots)
+
+    counted = {
+        (signature, slot): count
+        for signature, at, numbers in groups
+        for slot, count in zip(at.tolist(), numbers.tolist(), strict=True)
+    }
+    assert counted == Counter(zip(signatures.tolist(), slots.tolist(), strict=True))
+    assert [signature for signature, _, _ in groups] == sorted({*signatures.tolist()})

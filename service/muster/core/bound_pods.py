@@ -13,6 +13,7 @@ from muster.core.arrays import IntArray, Slots
 from muster.core.pod_counts import CountsBySignature
 
 _SLOT_BITS = 31
+_FEW_PODS = 64
 _SLOT_MASK = (1 << _SLOT_BITS) - 1
 
 Group = tuple[int, Slots, IntArray]
@@ -59,6 +60,11 @@ class BoundPods:
             if leaving:
                 self._shift_leaving(signature, at.tolist(), numbers.tolist())
         return groups
+
+    def confirm(self, pods: tuple[int, ...], signatures: tuple[int, ...], slots: list[int]) -> None:
+        """Remember where pods run that are counted already, since they were assumed."""
+        for pod, signature, slot in zip(pods, signatures, slots, strict=True):
+            self._places[pod] = ((signature << _SLOT_BITS) | slot) << 1
 
     def unbind(self, pods: Iterable[int]) -> tuple[IntArray, Slots, IntArray]:
         """Forget the pods that are bound: columns of signatures, slots, and whether they were leaving."""
@@ -129,6 +135,8 @@ class BoundPods:
 
 def grouped(signatures: IntArray, slots: Slots) -> list[Group]:
     """Pods in columns as groups: per signature its distinct slots and the number of pods on each."""
+    if len(slots) <= _FEW_PODS:
+        return _few_grouped(signatures.tolist(), slots.tolist())
     pairs, numbers = np.unique((signatures << _SLOT_BITS) | slots, return_counts=True)
     of_pair = pairs >> _SLOT_BITS
     at = (pairs & _SLOT_MASK).astype(np.intp)
@@ -137,6 +145,18 @@ def grouped(signatures: IntArray, slots: Slots) -> list[Group]:
     return [
         (int(of_pair[first]), at[first:end], numbers[first:end])
         for first, end in zip(firsts.tolist(), ends, strict=True)
+    ]
+
+
+def _few_grouped(signatures: list[int], slots: list[int]) -> list[Group]:
+    """The same in plain integers, which is quicker for a handful."""
+    groups: dict[int, dict[int, int]] = {}
+    for signature, slot in sorted(zip(signatures, slots, strict=True)):
+        by_slot = groups.setdefault(signature, {})
+        by_slot[slot] = by_slot.get(slot, 0) + 1
+    return [
+        (signature, np.array(list(by_slot), dtype=np.intp), np.array(list(by_slot.values()), dtype=np.int64))
+        for signature, by_slot in groups.items()
     ]
 
 

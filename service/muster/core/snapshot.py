@@ -7,13 +7,14 @@ filters and scores to say. What can be derived is derived when asked for and lef
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
 
-from muster.core.arrays import IntArray, Slots, widened
-from muster.core.bound_pods import BoundPods, grouped
+from muster.core.arrays import FloatArray, IntArray, Slots, widened
+from muster.core.bound_pods import BoundPods, Group, grouped
 from muster.core.change_log import ChangeLog
 from muster.core.deltas import (
     Delta,
@@ -33,6 +34,8 @@ _LARGEST_TOTAL = 2.0**60
 """While all bound pods together take less of a resource than this, no sum over one node can overflow."""
 _FEW_SLOTS = 128
 """Up to so many slots one operation over all resources is quicker than one a resource."""
+_FEW_GROUPS = 16
+"""Up to so many groups are taken one by one, more in columns."""
 _LEAST_FREE = -(2**62)
 _Entry = tuple[int, Slots | int, IntArray | int]
 
@@ -110,6 +113,39 @@ class Snapshot:
             else:
                 self._shift_many(signature, slots, -np.asarray(counts))
 
+    def confirm(self, delta: PodsBound) -> bool:
+        """Let what is assumed become bound pods, if it is exactly what the delta binds; else nothing changes.
+
+        As good as rolling back and applying the delta, for a fraction of it.
+        """
+        if delta.leaving or self._exact_rows or self.pods.knows_any(delta.ids):
+            return False
+        slots = self.nodes.reserve_all(delta.node_names).tolist()
+        if Counter(zip(delta.signatures, slots, strict=True)) != self._assumed():
+            return False
+        self.pods.confirm(delta.ids, delta.signatures, slots)
+        for signature, number in Counter(delta.signatures).items():
+            self._count_total(self._requests[signature] * float(number))
+        self._journal.clear()
+        self.version += 1
+        return True
+
+    def _assumed(self) -> Counter[tuple[int, int]]:
+        """How many pods are assumed, by signature and slot."""
+        assumed: Counter[tuple[int, int]] = Counter()
+        for signature, slots, counts in self._journal:
+            if isinstance(slots, int):
+                assumed[signature, slots] += int(counts)
+            else:
+                for slot, count in zip(slots.tolist(), np.asarray(counts).tolist(), strict=True):
+                    assumed[signature, slot] += count
+        return assumed
+
+    @property
+    def has_assumptions(self) -> bool:
+        """Whether anything is assumed that has not been rolled back."""
+        return bool(self._journal)
+
     def count(self, selection: PodSelection) -> PodCount:
         """Pods of a selection per slot, assumed ones included; current until the snapshot changes."""
         count = self._counts.get(selection)
@@ -164,7 +200,7 @@ class Snapshot:
         self._fit()
         signatures = np.array(delta.signatures, dtype=np.int64)
         groups = self.pods.bind(delta.ids, signatures, slots, leaving=delta.leaving)
-        self._use(signatures, slots, 1)
+        self._use(groups, signatures, slots, 1)
         for signature, at, numbers in groups:
             self._counts.shift(self.signatures[signature], at, numbers, leaving=delta.leaving)
         self._note_pods(slots)
@@ -173,15 +209,17 @@ class Snapshot:
         signatures, slots, leaving = self.pods.unbind(ids)
         if not len(slots):
             return
-        for is_leaving in (0, 1):
+        groups: list[Group] = []
+        for is_leaving in set(leaving.tolist()):
             concerned = leaving == is_leaving
             for group in grouped(signatures[concerned], slots[concerned]):
+                groups.append(group)
                 self.pods.uncount(group, leaving=bool(is_leaving))
                 signature, at, numbers = group
                 self._counts.shift(self.signatures[signature], at, -numbers, leaving=bool(is_leaving))
-        self._use(signatures, slots, -1)
+        self._use(groups, signatures, slots, -1)
         self._note_pods(slots)
-        for slot in np.unique(slots).tolist():
+        for slot in set(slots.tolist()):
             self.nodes.release(slot)
 
     def _mark_leaving(self, ids: Iterable[int]) -> None:
@@ -198,14 +236,24 @@ class Snapshot:
             self.changes.extend(slots.tolist())
             self.version += 1
 
-    def _use(self, signatures: IntArray, slots: Slots, sign: int) -> None:
-        """Take (or give back) room for pods in columns."""
-        taken = sign * self._requests[signatures]
-        for row in np.flatnonzero(taken.any(axis=0)).tolist():
-            np.subtract.at(self.nodes.free[row], slots, taken[:, row])
-        self._bound_total += taken.sum(axis=0, dtype=np.float64)
-        self._exact_rows |= set(np.flatnonzero(self._bound_total > _LARGEST_TOTAL).tolist())
-        self._settle(np.unique(slots).tolist() if self._exact_rows else [])
+    def _use(self, groups: list[Group], signatures: IntArray, slots: Slots, sign: int) -> None:
+        """Take (or give back) room for pods, which are given as groups and in columns."""
+        if len(groups) <= _FEW_GROUPS:
+            for signature, at, numbers in groups:
+                self._take(self._requests[signature], at, sign * numbers)
+                self._count_total(self._requests[signature] * float(sign * numbers.sum()))
+        else:
+            taken = sign * self._requests[signatures]
+            for row in np.flatnonzero(taken.any(axis=0)).tolist():
+                np.subtract.at(self.nodes.free[row], slots, taken[:, row])
+            self._count_total(taken.sum(axis=0, dtype=np.float64))
+        self._settle(sorted(set(slots.tolist())) if self._exact_rows else [])
+
+    def _count_total(self, taken: FloatArray) -> None:
+        """Keep the sums over all bound pods, which say where amounts must be added up in exact integers."""
+        self._bound_total += taken
+        if self._bound_total.max() > _LARGEST_TOTAL:
+            self._exact_rows |= set(np.flatnonzero(self._bound_total > _LARGEST_TOTAL).tolist())
 
     def _settle(self, slots: list[int]) -> None:
         """Where bound pods might take more than 64 bits hold, free amounts are computed anew and cut off below."""
@@ -223,16 +271,19 @@ class Snapshot:
         self.changes.add(slot)
 
     def _shift_many(self, signature: int, slots: Slots, counts: IntArray) -> None:
-        taken = self._requests[signature]
-        if len(slots) <= _FEW_SLOTS:
-            self.nodes.free[:, slots] -= np.multiply.outer(taken, counts)
-        else:
-            for row in np.flatnonzero(taken).tolist():
-                self.nodes.free[row, slots] -= taken[row] * counts
+        self._take(self._requests[signature], slots, counts)
         at = slots.tolist()
         self.pods.shift(signature, at, counts.tolist())
         self._counts.shift(self.signatures[signature], slots, counts, leaving=False)
         self.changes.extend(at)
+
+    def _take(self, requests: IntArray, slots: Slots, counts: IntArray) -> None:
+        """Take `counts` times the requests from distinct slots."""
+        if len(slots) <= _FEW_SLOTS:
+            self.nodes.free[:, slots] -= np.multiply.outer(requests, counts)
+        else:
+            for row in np.flatnonzero(requests).tolist():
+                self.nodes.free[row, slots] -= requests[row] * counts
 
 
 def carries_terms(signature: Signature) -> bool:

@@ -77,16 +77,31 @@ class ArrayFeed:
         return EventKind.POD_RELABELLED if before != after else None
 
     def flush(self) -> Snapshot:
-        """Bring the snapshot up to date and return it."""
+        """Bring the snapshot up to date and return it.
+
+        Assignments that are still assumed stay if they are just what was bound since; else they are taken back.
+        """
         self._close_bound()
         self._close_unbound()
         self._announce_signatures()
-        for delta in self._pending:
+        confirmed = self._settle_assumptions()
+        for delta in self._pending[confirmed:]:
             self.snapshot.apply(delta)
         if self._outbox is not None:
             self._outbox.extend(self._pending)
         self._pending.clear()
         return self.snapshot
+
+    def _settle_assumptions(self) -> int:
+        """How many of the pending deltas the snapshot holds already."""
+        snapshot = self.snapshot
+        if not snapshot.has_assumptions:
+            return 0
+        first = self._pending[0] if self._pending else None
+        if isinstance(first, PodsBound) and snapshot.confirm(first):
+            return 1
+        snapshot.rollback(0)
+        return 0
 
     def subscribe(self) -> Snapshot:
         """The state from which a replica starts; `take_deltas` has what follows."""

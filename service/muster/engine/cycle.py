@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from muster.core.decide import decide
+from muster.core.decide import decide_and_assume
 from muster.core.decision import Decision, DecisionCode
 from muster.core.framework import Profile
 from muster.core.tree import Unit, leaves
@@ -153,7 +153,11 @@ class CycleRunner:
         self._commit_error(row, f"the cluster changed during each of {ATTEMPTS} cycles")
 
     async def verdict(self, unit: Unit) -> Verdict:
-        """Decide a unit on the present state, without committing anything."""
+        """Decide a unit on the present state, without committing anything.
+
+        What is decided here stays assumed in the arrays until they are brought up to date the next time: if it is
+        bound by then, nothing is left to do.
+        """
         tools, cluster = self._tools, self._cluster
         cycle = tools.telemetry.cycle_started(cluster.name, unit.key, "")
         started = tools.clock.monotonic()
@@ -164,7 +168,7 @@ class CycleRunner:
             return Verdict(fault, profile.name, cycle, revision, started, 0.0)
         snapshot = cluster.feed.flush()
         if self._is_small(unit):
-            decision = decide(snapshot, unit, profile, cycle.observer)
+            decision = decide_and_assume(snapshot, unit, profile, cycle.observer)
             seconds = tools.clock.monotonic() - started
             return Verdict(decision, profile.name, cycle, revision, started, seconds)
         answer = await tools.pool.decide(
