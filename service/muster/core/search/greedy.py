@@ -6,7 +6,8 @@ node makes it only more attractive to the same type.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,19 +24,12 @@ Placed = list[tuple[int, int, int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """How the greedy weighs: a factor per resource [R] and per type [K], and the power of a type's reach."""
+    """How the greedy weighs: factors per resource [R], per type [K] and per leaf; the power of a type's reach."""
 
     resources: FloatArray
     types: FloatArray
     reach: float = 2.0
-
-
-def place_greedily(question: Question) -> Placed | None:
-    """The plain smart greedy's packing, None if it finds none."""
-    tuning = plain(question)
-    selection = select(question.root, prices(question, tuning))
-    counts, homeless = spread(question, selection, tuning)
-    return None if homeless.any() else assign(selection, counts)
+    leaves: Mapping[int, float] = field(default_factory=dict)
 
 
 def plain(question: Question) -> Tuning:
@@ -51,9 +45,9 @@ def prices(question: Question, tuning: Tuning) -> FloatArray:
     return price
 
 
-def select(want: Want, price: FloatArray) -> Selection:
-    """The cheapest pods of the cheapest children; ties go to the first."""
-    return _cheapest(want, price.tolist())[1]
+def select(want: Want, price: FloatArray, leaves: Mapping[int, float]) -> Selection:
+    """The cheapest pods of the cheapest children, a leaf's cost times its factor; ties go to the first."""
+    return _cheapest(want, price.tolist(), leaves)[1]
 
 
 def spread(question: Question, selection: Selection, tuning: Tuning) -> tuple[IntArray, IntArray]:
@@ -92,10 +86,11 @@ def assign(selection: Selection, counts: IntArray) -> Placed:
     return placed
 
 
-def _cheapest(want: Want, price: list[float]) -> tuple[float, Selection]:
+def _cheapest(want: Want, price: list[float], leaves: Mapping[int, float]) -> tuple[float, Selection]:
     if isinstance(want, LeafWant):
-        return _cheapest_pods(want, price)
-    children = [_cheapest(child, price) for child in want.children]
+        cost, selection = _cheapest_pods(want, price)
+        return cost * leaves.get(want.leaf, 1.0), selection
+    children = [_cheapest(child, price, leaves) for child in want.children]
     order = sorted(range(len(children)), key=lambda place: (children[place][0], place))[: want.need]
     chosen = [children[place] for place in sorted(order)]
     return sum(cost for cost, _ in chosen), [item for _, selection in chosen for item in selection]

@@ -10,11 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 
+import numpy as np
+
 from muster.core.arrays import IntArray
 from muster.core.search.bounds import ruled_out
-from muster.core.search.greedy import Placed, place_greedily
+from muster.core.search.chance import Chance
+from muster.core.search.exact_counts import ExactCounts
+from muster.core.search.greedy import Placed, Tuning, assign, plain, prices, select, spread
 from muster.core.search.problem import Problem, SearchNode
 from muster.core.search.question import Question, ask
+from muster.core.search.repair import Repair
 
 
 class Verdict(Enum):
@@ -58,6 +63,13 @@ class Packing:
     placed: tuple[tuple[int, int, int, int], ...] = ()
 
 
+_SEED = 4671
+_CHEAP = 130
+"""Steps that the exact answer may cost before anything is tried in its place: about 1 ms."""
+_FIRST_MOVES = {Effort.LOW: 60, Effort.MIDDLE: 300, Effort.FULL: 300}
+_TURNS = {Effort.LOW: 0, Effort.MIDDLE: 1, Effort.FULL: 64}
+_VARIATIONS = 6
+_MOVES = 200
 IMPOSSIBLE = Packing(Verdict.IMPOSSIBLE)
 UNKNOWN = Packing(Verdict.UNKNOWN)
 
@@ -74,12 +86,82 @@ def pack(
 
     nodes: ascending indexes among the problem's. Topology constraints inside the groups are not looked at.
     """
-    budget.spend(1)
     question = ask(problem, groups, nodes, free)
-    if question is None or ruled_out(question):
+    if question is None:
+        budget.spend(1)
         return IMPOSSIBLE
-    placed = place_greedily(question)
-    return _found(question, placed) if placed is not None else UNKNOWN
+    budget.spend(10 + question.fits.size // 4_000)
+    if ruled_out(question):
+        return IMPOSSIBLE
+    return _Turns(question, budget, effort).packing()
+
+
+@dataclass(slots=True)
+class _Turns:
+    """Placing and proving in turn, cheapest first, until one of them has the answer or no step is left."""
+
+    question: Question
+    budget: Budget
+    effort: Effort
+    chance: Chance = field(default_factory=lambda: Chance(_SEED))
+    _dearer: dict[int, float] = field(default_factory=dict)
+
+    def packing(self) -> Packing:
+        started = self.budget.spent
+        packing = self._attempt(plain(self.question), 0)
+        exact = ExactCounts(self.question, self.budget.left)
+        if packing is None:
+            packing = self._exactly(exact, _CHEAP)
+        if packing is None:
+            packing = self._attempt(plain(self.question), _FIRST_MOVES[self.effort])
+        turns = _TURNS[self.effort]
+        turn = 0
+        while packing is None and turn < turns and self.budget.left > 0:
+            for _ in range(_VARIATIONS << turn):
+                packing = packing or self._attempt(self._varied(), _MOVES)
+            turn += 1
+            packing = packing or self._exactly(exact, self.budget.spent - started)
+        return packing or UNKNOWN
+
+    def _exactly(self, exact: ExactCounts, most: int) -> Packing | None:
+        """The exact answer if it costs no more than `most` steps."""
+        if exact.cost > min(most, self.budget.left):
+            return None
+        self.budget.spend(exact.cost)
+        placed = exact.answer()
+        return IMPOSSIBLE if placed is None else _found(self.question, placed)
+
+    def _attempt(self, tuning: Tuning, moves: int) -> Packing | None:
+        """Select and place under the tuning, with up to so many moves of repair."""
+        question = self.question
+        if self.budget.left <= 0:
+            return None
+        selection = select(question.root, prices(question, tuning), tuning.leaves)
+        counts, homeless = spread(question, selection, tuning)
+        self.budget.spend(10 + question.fits.size // 1_000)
+        if not homeless.any():
+            return _found(question, assign(selection, counts))
+        if not moves:
+            return None
+        repair = Repair(question, selection, counts, homeless, self.chance)
+        housed = repair.run(moves)
+        self.budget.spend(10 + question.fits.size // 100 + repair.steps)
+        if housed:
+            return _found(question, assign(*repair.result()))
+        for kind in repair.stuck:
+            self._dearer[kind] = self._dearer.get(kind, 1.0) * 1.1
+        return None
+
+    def _varied(self) -> Tuning:
+        """Another mix of resources, reach and noise; types that stayed without a node are dearer."""
+        kinds, resources = self.question.demand.shape
+        around = self.chance.around_one
+        return Tuning(
+            resources=np.array([around(0.9) for _ in range(resources)]),
+            types=np.array([around(0.3) * self._dearer.get(kind, 1.0) for kind in range(kinds)]),
+            reach=4 * self.chance.between_zero_and_one(),
+            leaves={leaf.leaf: around(0.2) for leaf in self.question.leaves},
+        )
 
 
 def _found(question: Question, placed: Placed) -> Packing:

@@ -73,10 +73,7 @@ def ask(problem: Problem, groups: Sequence[SearchNode], nodes: IntArray, free: I
         return None
     root = GroupWant(len(wants), tuple(want for want in wants if want is not None))
     leaves = tuple(_leaves(root))
-    most = np.zeros(len(types), dtype=np.int64)
-    for leaf in leaves:
-        for kind, number in leaf.supply:
-            most[kind] += number
+    most = _most(root, len(types))
     return Question(root, leaves, demand, fits, room, most, tuple(types), nodes)
 
 
@@ -107,6 +104,18 @@ def _want(group: SearchNode, capacity: dict[int, int], local: dict[int, int]) ->
     wants = [_want(child, capacity, local) for child in group.children]
     able_children = tuple(want for want in wants if want is not None)
     return GroupWant(group.need, able_children) if len(able_children) >= group.need else None
+
+
+def _most(want: Want, kinds: int) -> IntArray:
+    """[K] the most pods of each type that one selection takes."""
+    most = np.zeros(kinds, dtype=np.int64)
+    if isinstance(want, LeafWant):
+        for kind, number in want.supply:
+            most[kind] = number
+        return most
+    below = np.sort(np.array([_most(child, kinds) for child in want.children]), axis=0)
+    total: IntArray = below[len(below) - want.need :].sum(axis=0)
+    return total
 
 
 def _leaves(want: Want) -> list[LeafWant]:

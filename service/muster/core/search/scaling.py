@@ -26,7 +26,7 @@ def scaled(requests: IntArray, room: IntArray, hosts: BoolArray, most: IntArray)
 
     hosts: [T, N]; room of nodes that host nothing does not count. most: [T] how many pods of each type there are.
     """
-    used: BoolArray = hosts.any(axis=0)
+    used = np.logical_or.reduce(hosts, axis=0)
     columns: list[tuple[IntArray, IntArray]] = []
     exact = True
     for index in np.flatnonzero(requests.any(axis=0)).tolist():
