@@ -7,13 +7,15 @@ STAMP = $(VENV)/.installed
 TEST_WORKERS = auto
 TEST_ARGS =
 CASES = tests/scenarios
+DIR =
+OUT =
 JOBS = 1
 LOCK = pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
 SERVE_ARGS =
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run serve test check verify verify-format verify-lint verify-types verify-imports \
-	verify-protos verify-generated verify-docker fix generate scenarios clients-go lock clean
+	verify-protos verify-generated verify-docker fix generate scenarios instances clients-go lock clean
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
@@ -70,6 +72,9 @@ generate: setup ## write the stubs from the protos
 
 scenarios: setup ## run the case files in CASES=DIR, JOBS=n at a time, each on a server of its own
 	$(BIN)/python tests/scenarios/run.py --jobs $(JOBS) $(CASES)
+
+instances: setup ## place the instance families in DIR=FOLDER through the API and judge them; OUT=FILE for a record of each
+	$(BIN)/python tests/instances/run.py $(if $(OUT),--out $(OUT)) $(DIR)
 
 clients-go: ## build the Go client
 	cd clients/go && go build ./... && go vet ./...
