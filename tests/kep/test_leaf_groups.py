@@ -128,6 +128,6 @@ def test_a_failed_group_says_its_counters_and_the_reasons() -> None:
     message = cluster.schedule(pod_group("g", gang(3), pods=3)).decision.message
 
     assert message == (
-        "2 of 3 required pods fit (S=2 R=0 U=1 UU=0); "
+        "2 of 3 required pods fit (S=2 R=0 U=1 UU=0); no placement exists; "
         "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable."
     )

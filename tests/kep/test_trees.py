@@ -156,7 +156,7 @@ def test_a_failed_group_names_the_domain_that_came_closest_and_what_it_lacked() 
 
     assert result.group("g").tried == 1
     assert result.decision.message == (
-        "1 of 3 required pods fit (S=1 R=1 U=1 UU=0); "
+        "1 of 3 required pods fit (S=1 R=1 U=1 UU=0); no placement exists; "
         "no domain holds the minimum (1 tried, 2 ruled out by capacity); rack=r2 came closest; "
         "0/1 nodes are available: 1 Insufficient cpu."
     )

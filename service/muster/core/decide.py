@@ -7,16 +7,18 @@ from itertools import groupby
 
 import numpy as np
 
-from muster.core.decision import Assignments, Decision, DecisionCode, GroupResult, Search, Status
+from muster.core.decision import Assignments, Decision, DecisionCode, GroupResult, Search, SearchEnd, Status
 from muster.core.domains import CLUSTER
+from muster.core.found_placement import assume_found
 from muster.core.framework import Profile
 from muster.core.messages import decision_message
 from muster.core.observer import Observer
 from muster.core.pod_placement import placer_of
 from muster.core.recursion import Recursion
+from muster.core.search.search import budget_of, search
 from muster.core.snapshot import Snapshot
 from muster.core.tree import Unit, leaves
-from muster.core.trial import Ledger, result_of
+from muster.core.trial import Ledger, Trial, result_of
 
 
 def decide(snapshot: Snapshot, unit: Unit, profile: Profile, observer: Observer) -> Decision:
@@ -38,7 +40,7 @@ def decide_and_assume(snapshot: Snapshot, unit: Unit, profile: Profile, observer
     observer.enter("cycle", str(unit.key))
     try:
         recursion = Recursion(snapshot, unit, profile, placer, ledger, observer)
-        trial = recursion.minimum(unit.root, CLUSTER)
+        trial, searched = _minimum(recursion)
         if trial.status is Status.SUCCESS:
             recursion.fill(trial, CLUSTER)
     except BaseException:
@@ -47,9 +49,9 @@ def decide_and_assume(snapshot: Snapshot, unit: Unit, profile: Profile, observer
     assignments = ledger.assignments()
     result = result_of(trial)
     code = _code(result, assignments, unit)
-    observer.leave({"status": code.value, "pods": len(assignments.pods)})
-    message = decision_message(result, code, len(assignments.pods))
-    return Decision(unit.key, code, result, assignments, Search(), message)
+    observer.leave({"status": code.value, "pods": len(assignments.pods), **_attributes(searched)})
+    message = decision_message(result, code, searched, len(assignments.pods))
+    return Decision(unit.key, code, result, assignments, searched, message)
 
 
 def assume_decision(snapshot: Snapshot, unit: Unit, decision: Decision) -> None:
@@ -65,6 +67,31 @@ def assume_decision(snapshot: Snapshot, unit: Unit, decision: Decision) -> None:
     for signature, entries in groupby(sorted(placed.items()), key=lambda item: item[0][0]):
         places, numbers = zip(*((place, number) for (_, place), number in entries), strict=True)
         snapshot.assume_many(signature, slots[list(places)], np.array(numbers, dtype=np.int64))
+
+
+def _minimum(recursion: Recursion) -> tuple[Trial, Search]:
+    """The root's minimum by the recursion, or by search where that fails though removing pods might help."""
+    trial = recursion.minimum(recursion.unit.root, CLUSTER)
+    if trial.status is Status.SUCCESS:
+        return trial, Search()
+    if trial.status is Status.UNSCHEDULABLE_AND_UNRESOLVABLE:
+        return trial, Search(SearchEnd.EXHAUSTED)
+    snapshot, unit, placer = recursion.snapshot, recursion.unit, recursion.placer
+    if not budget_of(unit, recursion.profile):
+        return trial, Search()
+    outcome = search(snapshot, unit, recursion.profile, placer)
+    end, found = outcome.end, None
+    if outcome.placement is not None:
+        found = assume_found(snapshot, unit, placer, recursion.ledger, outcome.placement)
+        if found is None:
+            end = SearchEnd.BUDGET_SPENT
+    return found or trial, Search(end, outcome.steps, outcome.budget)
+
+
+def _attributes(searched: Search) -> dict[str, str | int]:
+    if searched.end is SearchEnd.NOT_NEEDED:
+        return {}
+    return {"search": searched.end.value, "search_steps": searched.steps}
 
 
 def _code(result: GroupResult, assignments: Assignments, unit: Unit) -> DecisionCode:

@@ -94,8 +94,11 @@ class Assignments:
 
 @dataclass(frozen=True, slots=True)
 class Search:
+    """The bounded search of one cycle. budget: the steps that it might have taken; 0 if it was not allowed any."""
+
     end: SearchEnd = SearchEnd.NOT_NEEDED
     steps: int = 0
+    budget: int = 0
 
 
 @dataclass(frozen=True, slots=True)

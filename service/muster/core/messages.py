@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from muster.core.decision import DecisionCode, GroupResult, Reason, Status
+from muster.core.decision import DecisionCode, GroupResult, Reason, Search, SearchEnd, Status
 from muster.model.meta import POD
 
 _MOST_CHILDREN = 3
+_NO_SEARCH = Search()
 
 
 def pod_message(reasons: Sequence[Reason]) -> str:
@@ -26,8 +27,11 @@ def pod_message(reasons: Sequence[Reason]) -> str:
     return f"0/{total} nodes are available: {', '.join(texts)}."
 
 
-def group_message(result: GroupResult) -> str:
-    """Why a group does not hold its minimum, "" if it does: its own counters, and what failed below it."""
+def group_message(result: GroupResult, search: Search = _NO_SEARCH) -> str:
+    """Why a group does not hold its minimum, "" if it does: its own counters, and what failed below it.
+
+    search: of a root, the search that followed.
+    """
     if result.status is Status.SUCCESS:
         return ""
     if result.key.kind == POD:
@@ -37,22 +41,37 @@ def group_message(result: GroupResult) -> str:
     counters = f"S={result.satisfied} R={result.remaining} U={result.unschedulable} UU={result.unresolvable}"
     text = f"{result.satisfied} of {result.required} required {noun} fit ({counters})"
     return "; ".join(
-        (text, *_domains(result), *(item.message for item in result.reasons), *_failures(result))
+        (
+            text,
+            *_search_end(search),
+            *_domains(result),
+            *(item.message for item in result.reasons),
+            *_failures(result),
+        )
     )
 
 
-def decision_message(result: GroupResult, code: DecisionCode, placed: int) -> str:
-    """The root's message: what was placed, or why nothing was."""
-    failed = group_message(result)
+def decision_message(result: GroupResult, code: DecisionCode, search: Search, placed: int) -> str:
+    """The root's message: what was placed, or why nothing was and how the search for it ended."""
+    failed = group_message(result, search)
     if failed:
         return failed
     left = " ".join(dict.fromkeys(_left_over(result)))
     if code is DecisionCode.SCHEDULED:
         done = f"placed {placed} {'pod' if placed == 1 else 'pods'}"
+        if search.end is SearchEnd.FOUND:
+            done = f"{done} where a search found room"
         return f"{done}; left over: {left}" if left else done
     return (
         f"the minimum holds, no further pod fits: {left}" if left else "the minimum holds, no pod was tried"
     )
+
+
+def _search_end(search: Search) -> Iterator[str]:
+    if search.end is SearchEnd.EXHAUSTED:
+        yield "no placement exists"
+    elif search.end is SearchEnd.BUDGET_SPENT:
+        yield f"search budget spent after {search.steps} steps, a placement may exist"
 
 
 def _is_leaf(result: GroupResult) -> bool:

@@ -7,6 +7,7 @@ A pod without a group is a tree too: one leaf with the basic policy whose key is
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from muster.model.meta import POD_GROUP, ObjectKey
 
@@ -60,6 +61,8 @@ class Unit:
     preemption_policy: str = "PreemptLowerPriority"
     excluded_nodes: dict[int, frozenset[str]] = field(default_factory=dict)
     """Per pod ordinal: nodes on which a client reported a failed binding (semantics 5.7)."""
+    search_budget_share: Fraction = Fraction(1)
+    """How much of the profile's search budget this unit may spend, from 0 to 1: less after failed searches."""
 
     @property
     def key(self) -> ObjectKey:

@@ -126,6 +126,12 @@ class Ledger:
             self._entries.append((batch.pods[: len(slots)], slots))
         return len(slots)
 
+    def assume(self, batch: Batch, slots: Slots) -> None:
+        """Assume the batch's first pods on the slots, one each; the caller answers for filters and room."""
+        used, numbers = np.unique(slots, return_counts=True)
+        self._snapshot.assume_many(batch.signature, used, numbers.astype(np.int64))
+        self._entries.append((batch.pods[: len(slots)], slots))
+
     def assignments(self) -> Assignments:
         """All that is assumed now; nodes by name, so that no slot shows."""
         if not self._entries:

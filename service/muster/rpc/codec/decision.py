@@ -79,5 +79,7 @@ def encode_reasons(reasons: Iterable[Reason]) -> list[pb.Reason]:
 
 def _encode_search(decision: Decision) -> pb.Search:
     return pb.Search(
-        end=pb.SearchEnd.Value(f"SEARCH_END_{decision.search.end.value}"), nodes_spent=decision.search.steps
+        end=pb.SearchEnd.Value(f"SEARCH_END_{decision.search.end.value}"),
+        nodes_spent=decision.search.steps,
+        nodes_budget=decision.search.budget,
     )
