@@ -189,7 +189,7 @@ def test_a_core_that_stopped_in_the_middle_leaves_closed_spans(collector: Collec
 def test_a_cycle_joins_the_trace_of_its_caller(collector: Collector) -> None:
     tracing = tracing_from_environment("1")
 
-    with tracing.caller_trace([("traceparent", CALLER), ("other", b"x")]):
+    with tracing.caller_trace(lambda: [("traceparent", CALLER), ("other", b"x")]):
         caller = tracing.caller()
     cycle = traced_cycle(tracing, caller)
     tracing.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-import uuid
 
 from muster.app.settings import Settings
 from muster.core.framework import Profile
@@ -29,9 +28,14 @@ class SystemClock:
 
 
 class RandomIds:
-    """Uids as Kubernetes makes them. Randomness is fetched for many at once: a system call each would cost more than all else."""
+    """Uids as Kubernetes makes them: random UUIDs of version 4 (RFC 9562, 5.4).
+
+    Randomness is fetched for many at once, since a system call each would cost more than all else, and written out
+    here, since uuid.UUID takes four times as long.
+    """
 
     _UUID_BYTES = 16
+    _VARIANTS = "89ab"
     _AT_ONCE = 1_024
 
     def __init__(self) -> None:
@@ -45,7 +49,9 @@ class RandomIds:
             self._used = 0
         taken = self._random[self._used : self._used + self._UUID_BYTES]
         self._used += self._UUID_BYTES
-        return str(uuid.UUID(bytes=taken, version=4))
+        text = taken.hex()
+        variant = self._VARIANTS[taken[8] >> 4 & 3]
+        return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:]}"
 
 
 async def started_engine(settings: Settings, telemetry: EngineTelemetry) -> SchedulingEngine:

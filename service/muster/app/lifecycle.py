@@ -16,6 +16,7 @@ from muster.rpc.auth import TokenFileError
 from muster.rpc.server import AddressError
 from muster.telemetry.logs import set_up_logs
 
+COLLECTOR_THRESHOLDS = (10_000, 10, 20)
 READY = "serving on"
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # What keeps a service from starting, and is the operator's to mend: one line, no traceback.
@@ -52,7 +53,7 @@ async def _serve(settings: Settings, make_engine: MakeEngine) -> int:
     try:
         async with running_service(settings, make_engine) as service:
             started = True
-            _freeze()
+            _settle_collector()
             if service.metrics_address:
                 _log.info("metrics", extra={"metrics_address": service.metrics_address})
             for address in service.addresses:
@@ -67,7 +68,11 @@ async def _serve(settings: Settings, make_engine: MakeEngine) -> int:
     return 0
 
 
-def _freeze() -> None:
-    """Take what the start made out of the collector's sight: it stays, and scanning it again and again costs pauses."""
+def _settle_collector() -> None:
+    """Take what the start made out of the collector's sight, and let it look less often.
+
+    What comes later mostly stays, too: at the usual pace a tenth of the time goes into looking through it in vain.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*COLLECTOR_THRESHOLDS)

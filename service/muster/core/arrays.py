@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 CodeArray = NDArray[np.int32]
 BoolArray = NDArray[np.bool_]
 Slots = NDArray[np.intp]

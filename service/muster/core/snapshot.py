@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from muster.core.arrays import FloatArray, IntArray, Slots, widened
+from muster.core.arrays import IntArray, Slots, widened
 from muster.core.bound_pods import BoundPods, Group, grouped
 from muster.core.change_log import ChangeLog
 from muster.core.deltas import (
@@ -55,7 +55,7 @@ class Snapshot:
         self.version = 0
         self._journal: list[_Entry] = []
         self._requests: IntArray = np.zeros((0, len(self.nodes.rows)), dtype=np.int64)
-        self._bound_total = np.zeros(len(self.nodes.rows))
+        self._bound_total = [0.0] * len(self.nodes.rows)
         self._exact_rows: set[int] = set()
         self._start_deriving()
 
@@ -125,7 +125,7 @@ class Snapshot:
             return False
         self.pods.confirm(delta.ids, delta.signatures, slots)
         for signature, number in Counter(delta.signatures).items():
-            self._count_total(self._requests[signature] * float(number))
+            self._count_total(signature, number)
         self._journal.clear()
         self.version += 1
         return True
@@ -186,7 +186,7 @@ class Snapshot:
         height, width = self._requests.shape
         if width < len(self.nodes.rows):
             self._requests = widened(self._requests, len(self.nodes.rows), 0)
-            self._bound_total = widened(self._bound_total, len(self.nodes.rows), 0)
+            self._bound_total += [0.0] * (len(self.nodes.rows) - width)
         if height < len(self.signatures):
             taller = np.zeros((2 * len(self.signatures), len(self.nodes.rows)), dtype=np.int64)
             taller[:height] = self._requests
@@ -241,19 +241,21 @@ class Snapshot:
         if len(groups) <= _FEW_GROUPS:
             for signature, at, numbers in groups:
                 self._take(self._requests[signature], at, sign * numbers)
-                self._count_total(self._requests[signature] * float(sign * numbers.sum()))
         else:
             taken = sign * self._requests[signatures]
             for row in np.flatnonzero(taken.any(axis=0)).tolist():
                 np.subtract.at(self.nodes.free[row], slots, taken[:, row])
-            self._count_total(taken.sum(axis=0, dtype=np.float64))
+        for signature, _, numbers in groups:
+            self._count_total(signature, sign * int(numbers.sum()))
         self._settle(sorted(set(slots.tolist())) if self._exact_rows else [])
 
-    def _count_total(self, taken: FloatArray) -> None:
+    def _count_total(self, signature: int, pods: int) -> None:
         """Keep the sums over all bound pods, which say where amounts must be added up in exact integers."""
-        self._bound_total += taken
-        if self._bound_total.max() > _LARGEST_TOTAL:
-            self._exact_rows |= set(np.flatnonzero(self._bound_total > _LARGEST_TOTAL).tolist())
+        for resource, amount in self.signatures[signature].requests.items():
+            row = self.nodes.rows[resource]
+            self._bound_total[row] += float(amount) * pods
+            if self._bound_total[row] > _LARGEST_TOTAL:
+                self._exact_rows.add(row)
 
     def _settle(self, slots: list[int]) -> None:
         """Where bound pods might take more than 64 bits hold, free amounts are computed anew and cut off below."""

@@ -55,8 +55,7 @@ class RequestIdentity:
     digest: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class AppliedObject:
+class AppliedObject(NamedTuple):
     """Result of one object of an Apply, in request order. A PodBatch has the counts, its outcome is the strongest one."""
 
     outcome: Outcome

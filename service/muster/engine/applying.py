@@ -7,8 +7,9 @@ immutable, stale, being deleted, given twice in the call, or its own owner.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import chain
 
 from muster.engine.api import AppliedObject, ApplyAnswer, ApplyCall
 from muster.engine.cluster import Cluster
@@ -85,19 +86,37 @@ class ApplyPlan:
         self, index: int, sent: ClusterObject | PodBatch | None, faults: list[Violation]
     ) -> list[Admitted]:
         path = self._call.paths[index]
-        self._faults.extend(fault._replace(field=path + fault.field) for fault in faults)
-        for refused in self._call.refusals if sent is None else ():
-            if refused.index == index:
-                self._faults.extend(refused.violations)
+        if faults:
+            self._faults.extend(fault._replace(field=path + fault.field) for fault in faults)
         if sent is None:
+            refused = (each.violations for each in self._call.refusals if each.index == index)
+            self._faults.extend(chain.from_iterable(refused))
             return []
+        is_batch = isinstance(sent, PodBatch)
         answers = (
             admit_batch(sent, self._find, self._context)
             if isinstance(sent, PodBatch)
-            else [self._admit_object(sent)]
+            else (self._admit_object(sent),)
         )
-        known = {fault.field for fault in faults}
-        return list(self._sorted_out(path, answers, known, is_batch=isinstance(sent, PodBatch)))
+        admitted: list[Admitted] = []
+        for answer in answers:
+            if isinstance(answer, Admitted):
+                self._check_in_call(path, answer.object, is_batch=is_batch)
+                admitted.append(answer)
+            elif isinstance(answer, Conflict):
+                self._conflicts.append(answer)
+            else:
+                self._reject(path, answer, faults)
+        return admitted
+
+    def _reject(self, path: str, answer: Rejected, known: list[Violation]) -> None:
+        """Name what admission found, but for fields of which validation says already what is wrong."""
+        fields = {fault.field for fault in known}
+        self._faults.extend(
+            fault._replace(field=path + fault.field)
+            for fault in answer.violations
+            if fault.field not in fields
+        )
 
     def _admit_object(self, sent: ClusterObject) -> Answer:
         key = key_of(sent)
@@ -120,22 +139,6 @@ class ApplyPlan:
                 )
                 return Admitted(kept, answer.outcome)
         return admit(sent, stored, self._context)
-
-    def _sorted_out(
-        self, path: str, answers: list[Answer], known: set[str], *, is_batch: bool
-    ) -> Iterator[Admitted]:
-        for answer in answers:
-            if isinstance(answer, Rejected):
-                self._faults.extend(
-                    fault._replace(field=path + fault.field)
-                    for fault in answer.violations
-                    if fault.field not in known
-                )
-            elif isinstance(answer, Conflict):
-                self._conflicts.append(answer)
-            else:
-                self._check_in_call(path, answer.object, is_batch=is_batch)
-                yield answer
 
     def _check_in_call(self, path: str, item: ClusterObject, *, is_batch: bool) -> None:
         key = item.key

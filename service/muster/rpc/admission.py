@@ -36,28 +36,36 @@ class Admission:
     @contextmanager
     def call(self) -> Iterator[None]:
         """Counts any call while it is in work. Raises UnavailableError while the server drains."""
-        self.refuse_if_draining()
-        self._calls += 1
-        self._idle.clear()
+        self._enter()
         try:
             yield
         finally:
-            self._calls -= 1
-            if self._calls == 0:
-                self._idle.set()
+            self._leave()
 
     @contextmanager
     def unary_call(self) -> Iterator[None]:
         """Counts one unary call while it is in work. Raises ResourceExhaustedError when there are too many."""
-        if self._unary_calls >= self.limits.unary_calls:
-            raise ResourceExhaustedError(
-                "TOO_MANY_CALLS", f"{self._unary_calls} calls are in work, and no more are taken"
-            )
+        self._enter()
         self._unary_calls += 1
         try:
+            if self._unary_calls > self.limits.unary_calls:
+                raise ResourceExhaustedError(
+                    "TOO_MANY_CALLS", f"{self._unary_calls - 1} calls are in work, and no more are taken"
+                )
             yield
         finally:
             self._unary_calls -= 1
+            self._leave()
+
+    def _enter(self) -> None:
+        self.refuse_if_draining()
+        self._calls += 1
+        self._idle.clear()
+
+    def _leave(self) -> None:
+        self._calls -= 1
+        if self._calls == 0:
+            self._idle.set()
 
     @contextmanager
     def watch(self) -> Iterator[None]:

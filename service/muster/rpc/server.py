@@ -11,6 +11,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import grpc
 from grpc import aio
@@ -22,7 +23,7 @@ from muster.model.objects import ClusterObject
 from muster.rpc.admission import Admission
 from muster.rpc.auth import Tokens
 from muster.rpc.cluster_servicer import ClusterServicer, ServerIdentity
-from muster.rpc.interceptors import Gate
+from muster.rpc.gate import Gate
 from muster.rpc.limits import MAX_REQUEST_BYTES, ServingLimits
 from muster.rpc.pagination import KeptLists, PageTokens
 from muster.rpc.scheduler_servicer import SchedulerServicer
@@ -95,10 +96,9 @@ class RpcServer:
         self._admission = Admission(options.limits)
         self._health = health.aio.HealthServicer()
         self._telemetry = telemetry or NullRpcTelemetry()
-        gate = Gate(self._admission, self._telemetry, options.tokens)
         # How often a client may ping; the name says less.
         pings = ("grpc.http2.min_ping_interval_without_data_ms", int(options.limits.ping_seconds * 1_000))
-        self._server = aio.server(interceptors=[gate], options=[*CHANNEL_OPTIONS, pings])
+        self._server = aio.server(options=[*CHANNEL_OPTIONS, pings])
         self._register(engine)
         self.addresses: list[str] = []
 
@@ -136,8 +136,10 @@ class RpcServer:
             engine, self._admission, self._options.identity, self._telemetry, objects, tokens
         )
         scheduler = SchedulerServicer(engine, self._admission, self._telemetry, units, tokens)
-        cluster_service_pb2_grpc.add_ClusterServiceServicer_to_server(cluster, self._server)
-        scheduler_service_pb2_grpc.add_SchedulerServiceServicer_to_server(scheduler, self._server)
+        # To the generated code a server is what has the two methods that register.
+        gate = Gate(self._server, self._admission, self._telemetry, self._options.tokens)
+        cluster_service_pb2_grpc.add_ClusterServiceServicer_to_server(cluster, cast("aio.Server", gate))
+        scheduler_service_pb2_grpc.add_SchedulerServiceServicer_to_server(scheduler, cast("aio.Server", gate))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         if self._options.reflection:
             names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)

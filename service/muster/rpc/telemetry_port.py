@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
@@ -24,8 +24,11 @@ class RpcTelemetry(Protocol):
 
     def watch_closed(self, method: str) -> None: ...
 
-    def caller_trace(self, metadata: Metadata | None) -> AbstractContextManager[None]:
-        """Makes the caller's W3C trace context (metadata `traceparent`) the current one inside."""
+    def caller_trace(self, metadata: Callable[[], Metadata | None]) -> AbstractContextManager[None]:
+        """Makes the caller's W3C trace context (metadata `traceparent`) the current one inside.
+
+        `metadata` gets the call's metadata, which takes long enough not to be asked for in vain.
+        """
         ...
 
 
@@ -47,6 +50,6 @@ class NullRpcTelemetry:
     def watch_closed(self, method: str) -> None:
         """Ignore its end."""
 
-    def caller_trace(self, metadata: Metadata | None) -> AbstractContextManager[None]:
+    def caller_trace(self, metadata: Callable[[], Metadata | None]) -> AbstractContextManager[None]:
         """Leave the current trace context as it is."""
         return nullcontext()

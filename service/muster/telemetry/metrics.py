@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -25,6 +27,7 @@ RESULTS = {
 SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 SHORT_SECONDS = (1e-6, 1e-5, 1e-4, 0.001, 0.01, 0.1, 1)
 WAIT_SECONDS = (0.01, 0.1, 1, 10, 60, 600, 3_600, 86_400)
+Metric = TypeVar("Metric", Counter, Gauge, Histogram)
 COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
 
 
@@ -105,15 +108,16 @@ class Metrics:
         self._watches = self._gauge("muster_watches", "Open watches.", ("method",))
 
     def _counter(self, name: str, text: str, labels: Iterable[str] = ()) -> Counter:
-        return Counter(name, text, labels, registry=self.registry)
+        return _remembering(Counter(name, text, labels, registry=self.registry))
 
     def _gauge(self, name: str, text: str, labels: Iterable[str] = ()) -> Gauge:
-        return Gauge(name, text, labels, registry=self.registry)
+        return _remembering(Gauge(name, text, labels, registry=self.registry))
 
     def _histogram(
         self, name: str, text: str, labels: Iterable[str] = (), buckets: Iterable[float] = SECONDS
     ) -> Histogram:
-        return Histogram(name, text, labels, buckets=tuple(buckets), registry=self.registry)
+        made = Histogram(name, text, labels, buckets=tuple(buckets), registry=self.registry)
+        return _remembering(made)
 
     def cycle_ended(self, cycle: CycleFacts) -> None:
         """Count an attempt, its times and its groups."""
@@ -202,6 +206,12 @@ class Metrics:
 
     def watch_closed(self, method: str) -> None:
         self._watches.labels(method).dec()
+
+
+def _remembering(metric: Metric) -> Metric:
+    """The metric, whose `labels` looks children up without a lock: they are never removed, and asked for in each call."""
+    metric.labels = cache(metric.labels)  # type: ignore[method-assign]
+    return metric
 
 
 def _levels(result: GroupResult, level: int = 1) -> Iterator[tuple[int, GroupResult]]:

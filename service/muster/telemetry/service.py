@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 
 from muster.model.meta import ObjectKey
@@ -61,6 +61,6 @@ class RpcListener:
         self.watch_closed = metrics.watch_closed
 
     def caller_trace(
-        self, metadata: Iterable[tuple[str, str | bytes]] | None
+        self, metadata: Callable[[], Iterable[tuple[str, str | bytes]] | None]
     ) -> AbstractContextManager[None]:
         return self._tracing.caller_trace(metadata)

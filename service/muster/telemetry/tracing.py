@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -30,6 +30,7 @@ from muster.telemetry.facts import CycleFacts
 PREFIX = "muster."
 FAULTS = (DecisionCode.INVALID, DecisionCode.SCHEDULER_ERROR)
 _NOT_OBSERVED = NullObserver()
+_NO_TRACE = nullcontext()
 _propagator = TraceContextTextMapPropagator()
 
 
@@ -169,23 +170,28 @@ class Tracing:
         _propagator.inject(carrier)
         return carrier.get("traceparent", "")
 
-    @contextmanager
-    def caller_trace(self, metadata: Iterable[tuple[str, str | bytes]] | None) -> Iterator[None]:
+    def caller_trace(
+        self, metadata: Callable[[], Iterable[tuple[str, str | bytes]] | None]
+    ) -> AbstractContextManager[None]:
         """Makes the trace context in an RPC's metadata the current one inside."""
-        carrier = {key: value for key, value in metadata or () if key in _propagator.fields}
-        if self._tracer is None or not carrier:
-            yield
-            return
-        token = otel_context.attach(_propagator.extract(carrier))
-        try:
-            yield
-        finally:
-            otel_context.detach(token)
+        if self._tracer is None:
+            return _NO_TRACE
+        carrier = {key: value for key, value in metadata() or () if key in _propagator.fields}
+        return _attached(carrier) if carrier else _NO_TRACE
 
     def close(self) -> None:
         """Export what is left; waits for the collector for a few seconds at most."""
         if self._provider is not None:
             self._provider.shutdown()
+
+
+@contextmanager
+def _attached(carrier: dict[str, str | bytes]) -> Iterator[None]:
+    token = otel_context.attach(_propagator.extract(carrier))
+    try:
+        yield
+    finally:
+        otel_context.detach(token)
 
 
 def otlp_is_on(signal: str) -> bool:

@@ -25,6 +25,10 @@ from muster.validation.violations import REQUIRED, Violation
 
 Value = TypeVar("Value", bound=Hashable)
 
+_Own = tuple[str, str, int, str, str]
+"""Name, uid, revision, node and group."""
+
+_NOTHING: _Own = ("", "", 0, "", "")
 _MOST_BYTES = 64 * 1024 * 1024
 _MOST_VALUES = 16_384
 _NO_VIOLATIONS: tuple[Violation, ...] = ()
@@ -70,34 +74,16 @@ class PodDecoder:
     def decode(self, message: pb.Pod) -> tuple[Pod, PodShape]:
         """The pod that a message describes, and its shape. The message is the same afterwards, though not in between."""
         meta, spec = message.metadata, message.spec
-        name, uid, version, node = meta.name, meta.uid, meta.resource_version, spec.node_name
         group = spec.scheduling_group.pod_group_name
-        if name:
-            meta.name = ""
-        if uid:
-            meta.uid = ""
-        if version:
-            meta.resource_version = 0
-        if node:
-            spec.node_name = ""
-        if group:
-            spec.scheduling_group.pod_group_name = ""
+        own = (meta.name, meta.uid, meta.resource_version, spec.node_name, group)
+        _set_own(message, own, _NOTHING)
         shape_bytes = message.SerializePartialToString()
         shapes = self._grouped if group else self._shapes
         shape = shapes.get(shape_bytes)
         if shape is None:
             shape = shapes[shape_bytes] = self._learn(shape_bytes, message, has_group=bool(group))
-        if name:
-            meta.name = name
-        if uid:
-            meta.uid = uid
-        if version:
-            meta.resource_version = version
-        if node:
-            spec.node_name = node
-        if group:
-            spec.scheduling_group.pod_group_name = group
-        return _individual(shape.pod, name, uid, version, node, group), shape
+        _set_own(message, own, own)
+        return _individual(shape.pod, *own), shape
 
     def decode_batch(self, message: pb.PodBatch) -> tuple[PodBatch, PodShape]:
         """The batch that a message describes, and the shape of its template."""
@@ -195,6 +181,21 @@ def _encode_shared_part(pod: Pod) -> pb.Pod:
     encode_pod_spec(pod.spec, message.spec)
     _encode_status(pod.status, message.status)
     return message
+
+
+def _set_own(message: pb.Pod, own: _Own, values: _Own) -> None:
+    """Set those fields of a pod's own that it has. Setting the others would make submessages that were not sent."""
+    meta, spec = message.metadata, message.spec
+    if own[0]:
+        meta.name = values[0]
+    if own[1]:
+        meta.uid = values[1]
+    if own[2]:
+        meta.resource_version = values[2]
+    if own[3]:
+        spec.node_name = values[3]
+    if own[4]:
+        spec.scheduling_group.pod_group_name = values[4]
 
 
 def _unrepresented(message: pb.Pod) -> tuple[Violation, ...]:

@@ -1,15 +1,16 @@
 """What happens around every call of the API: admission, identity, limits, deadlines, errors, metrics, trace context.
 
-One interceptor, so that a call passes one wrapper. Health and reflection pass untouched: they must answer while
-the server drains or is full. Servicers below raise refusals and never abort.
+Methods are wrapped once, where they are registered: an interceptor would cost every call a task more. Health and
+reflection are not registered here: they must answer while the server drains or is full. Servicers below raise
+refusals and never abort.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import grpc
 from google.protobuf.message import Message
@@ -21,38 +22,36 @@ from muster.rpc.errors import as_refusal, to_wire
 from muster.rpc.refusals import DeadlineError
 from muster.rpc.telemetry_port import RpcTelemetry
 
-API_PREFIX = "/muster.v1."
 Context = aio.ServicerContext[Any, Any]
 Behaviour = Callable[[Any, Context], Awaitable[Any]]
+MethodHandler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
 
-class Gate(aio.ServerInterceptor):
-    """Wraps each method of the API once, at its first call."""
+class Gate:
+    """Stands in for the server where generated code registers a service: passes its methods on, wrapped."""
 
-    def __init__(self, admission: Admission, telemetry: RpcTelemetry, tokens: Tokens | None) -> None:
+    def __init__(
+        self, server: aio.Server, admission: Admission, telemetry: RpcTelemetry, tokens: Tokens | None
+    ) -> None:
+        self._server = server
         self._admission = admission
         self._telemetry = telemetry
         self._tokens = tokens
-        self._wrapped: dict[str, grpc.RpcMethodHandler[Any, Any]] = {}
 
-    async def intercept_service(
-        self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any] | None]],
-        handler_call_details: grpc.HandlerCallDetails,
-    ) -> grpc.RpcMethodHandler[Any, Any] | None:
-        """The method's handler, wrapped if it is one of the API's."""
-        method = handler_call_details.method
-        if method in self._wrapped:
-            return self._wrapped[method]
-        handler = await continuation(handler_call_details)
-        if handler is None or not method.startswith(API_PREFIX):
-            return handler
-        return self._wrapped.setdefault(method, self._wrap(method, handler))
+    def add_generic_rpc_handlers(self, generic_rpc_handlers: Sequence[grpc.GenericRpcHandler]) -> None:
+        """Pass nothing on: these are the same methods once more, without their names."""
 
-    def _wrap(self, method: str, handler: grpc.RpcMethodHandler[Any, Any]) -> grpc.RpcMethodHandler[Any, Any]:
+    def add_registered_method_handlers(
+        self, service_name: str, method_handlers: Mapping[str, MethodHandler]
+    ) -> None:
+        """Register the methods of a service, wrapped."""
+        wrapped = {method: self._wrap(method, handler) for method, handler in method_handlers.items()}
+        self._server.add_registered_method_handlers(service_name, wrapped)
+
+    def _wrap(self, method: str, handler: MethodHandler) -> MethodHandler:
         make, behaviour = _parts(handler)
-        guarded = self._guarded(method.rpartition("/")[2], behaviour, streams=_streams(handler))
-        wrapped: grpc.RpcMethodHandler[Any, Any] = make(
+        guarded = self._guarded(method, behaviour, streams=_streams(handler))
+        wrapped: MethodHandler = make(
             guarded,
             request_deserializer=handler.request_deserializer,
             response_serializer=handler.response_serializer,
@@ -68,7 +67,7 @@ class Gate(aio.ServerInterceptor):
             code = grpc.StatusCode.CANCELLED
             self._telemetry.rpc_started(method)
             try:
-                with self._telemetry.caller_trace(context.invocation_metadata()):
+                with self._telemetry.caller_trace(context.invocation_metadata):
                     answer = await run(method, behaviour, request, context)
                 code = grpc.StatusCode.OK
                 return answer
@@ -86,7 +85,7 @@ class Gate(aio.ServerInterceptor):
         return guarded
 
     async def _unary(self, method: str, behaviour: Behaviour, request: Any, context: Context) -> Any:  # noqa: ANN401
-        with self._admission.call(), self._admission.unary_call():
+        with self._admission.unary_call():
             self._check_token(method, context)
             if context.time_remaining() is not None:
                 return await behaviour(request, context)
@@ -123,11 +122,11 @@ async def _within(seconds: float, method: str, work: Awaitable[Any]) -> Any:  # 
         raise DeadlineError("DEFAULT_DEADLINE", message, seconds=f"{seconds:g}") from None
 
 
-def _streams(handler: grpc.RpcMethodHandler[Any, Any]) -> bool:
+def _streams(handler: MethodHandler) -> bool:
     return bool(handler.request_streaming or handler.response_streaming)
 
 
-def _parts(handler: grpc.RpcMethodHandler[Any, Any]) -> tuple[Callable[..., Any], Any]:
+def _parts(handler: MethodHandler) -> tuple[Callable[..., Any], Any]:
     """The function that makes such a handler, and what the handler calls."""
     match handler.request_streaming, handler.response_streaming:
         case False, False:
