@@ -1,0 +1,276 @@
+"""Gives each constrained part of a region a cell, so that every cell holds what it is given (search by domains).
+
+Cells do not overlap: parts whose labels are finer go to a cell whole, and find their domains inside it. Parts go
+fail-first, to the tightest cell first; each step is checked by the same question one level down. What may run anywhere
+is packed last, in what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from muster.core.arrays import BoolArray, IntArray
+from muster.core.search.domain_choices import REQUIRED, State, give_up, is_open, take
+from muster.core.search.domain_form import Entry, Form, holds_nodes
+from muster.core.search.domain_measures import counting_bound_fails
+from muster.core.search.domain_memo import IMPOSSIBLE, UNKNOWN, Answer
+from muster.core.search.domain_parts import Part, Parts, in_order, kinds_of
+from muster.core.search.domain_questions import Placed, Questions
+from muster.core.search.domain_regions import Cells, Region
+from muster.core.search.greedy import FloatArray
+from muster.core.search.packing import Verdict
+
+_RUNS = 3
+"""How often one question starts again with parts that failed first, each time with twice the tries."""
+_GIVE_UP, _PASS, _ANYWHERE = -1, -2, -3
+"""Options of an entry besides its cells: to be spared, not to be wanted any more, and to be packed last."""
+
+
+@dataclass(slots=True)
+class _Frame:
+    """An entry's turn: the options that it still has, and what to put back before the next of them."""
+
+    state: State
+    options: Iterator[int]
+    signature: object
+    change: tuple[int, Parts | None, Part] | None = None
+    advanced: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Assignment:
+    """One region cut by one label. After `solve`, `unsettled` says that a complete assignment failed at last only."""
+
+    questions: Questions
+    region: Region
+    parts: Parts
+    form: Form
+    key: str
+    unsettled: bool = False
+    _proved: bool = True
+    _tries: int = 0
+    _packings: int = 0
+    _held: dict[int, Parts] = field(default_factory=dict)
+    _anywhere: list[Part] = field(default_factory=list)
+    _failures: dict[int, int] = field(default_factory=dict)
+    _failed: set[object] = field(default_factory=set)
+    _cells: Cells = field(init=False)
+    _left: IntArray = field(init=False)
+    _entries: list[Entry] = field(init=False)
+    _allowed: dict[int, BoolArray] = field(init=False)
+    _preferred: dict[Entry, bool] = field(init=False)
+    _scale: FloatArray = field(init=False)
+    _tops: frozenset[Entry] = field(init=False)
+    _pinned: bool = field(init=False)
+
+    def solve(self) -> Answer:
+        """Impossible only if every inner "no" was a proof and nothing failed at last only."""
+        self._cells = self.questions.regions.cells(self.region, self.key)
+        self._left = self._cells.room.copy()
+        self._tops = frozenset(self.form.tops)
+        self._pinned = any(len(part.all_pins) for part in self.parts)
+        self._allowed = {entry.part.kind: self._cells_for(entry.part) for entry in self.form.tops}
+        if self._counted_out():
+            return IMPOSSIBLE
+        self._scale = 1.0 / np.maximum(self.region.room, 1)
+        self._preferred = self._cheapest()
+        self._packings = self.questions.final_packings
+        for run in range(_RUNS):
+            self._tries = self.questions.tries << run
+            answer = self._run()
+            if answer is not None or self.questions.budget.left <= 0 or self._packings <= 0:
+                return answer or UNKNOWN
+        return UNKNOWN
+
+    def _cells_for(self, part: Part) -> BoolArray:
+        """[C] cells that the bounds leave open for a part alone."""
+        cells = self._cells
+        allowed = (part.least <= cells.room).all(axis=1) & part.may_fit(cells.fits)
+        if part.key == self.key:
+            allowed &= cells.labelled
+        if len(part.all_pins):
+            allowed &= np.array([holds_nodes(cell, part.pins) for cell in cells.regions], dtype=np.bool_)
+        return allowed
+
+    def _counted_out(self) -> bool:
+        required = [entry.part for entry in self.form.tops if entry.choice == REQUIRED]
+        if not required:
+            return False
+        allowed = np.stack([self._allowed[part.kind] for part in required])
+        least = np.stack([part.least for part in required])
+        return not allowed.any(axis=1).all() or counting_bound_fails(least, allowed, self._cells.room)
+
+    def _cheapest(self) -> dict[Entry, bool]:
+        """Which entries are among as many of the cheapest of their choice as it needs."""
+        by_choice: dict[int, list[Entry]] = {}
+        for entry in (*self.form.tops, *self.form.flats):
+            by_choice.setdefault(entry.choice, []).append(entry)
+        preferred: dict[Entry, bool] = {}
+        for choice, entries in by_choice.items():
+            need = len(entries) if choice == REQUIRED else self.form.choices[choice].need
+            entries.sort(key=lambda entry: (self._price(entry.part), entry.part.kind, entry.part.leaves))
+            preferred.update({entry: place < need for place, entry in enumerate(entries)})
+        return preferred
+
+    def _price(self, part: Part) -> float:
+        return float((part.least * self._scale).sum())
+
+    def _run(self) -> Answer | None:
+        """The answer, or None if the tries ran out."""
+        self._entries = self._fail_first()
+        self._held, self._anywhere, self._failed = {}, [], set()
+        self._left[:] = self._cells.room
+        self._proved = True
+        frames = [self._frame(0, self.form.state)]
+        while frames:
+            frame = frames[-1]
+            self._put_back(frame)
+            option = next(frame.options, None)
+            if option is None:
+                self._note_failure(frames.pop(), len(frames))
+                continue
+            self._tries -= 1
+            if self._tries < 0 or self.questions.budget.left <= 0:
+                return None
+            state = self._apply(len(frames) - 1, option, frame)
+            if state is None:
+                continue
+            frame.advanced = True
+            if len(frames) < len(self._entries):
+                following = self._frame(len(frames), state)
+                if following.signature not in self._failed:
+                    frames.append(following)
+                continue
+            placed = self._finish()
+            if placed is not None:
+                return self.questions.answer(self.region, self.parts, placed)
+            if self._packings <= 0:
+                return None
+        return IMPOSSIBLE if self._proved and not self.unsettled else UNKNOWN
+
+    def _fail_first(self) -> list[Entry]:
+        def order(entry: Entry) -> tuple[float, float, int, tuple[int, ...]]:
+            part = entry.part
+            cells = np.count_nonzero(self._allowed[part.kind])
+            return cells / (1 + self._failures.get(part.kind, 0)), -self._price(part), part.kind, part.leaves
+
+        flats = [entry for entry in self.form.flats if entry.choice != REQUIRED]
+        return [*sorted(self.form.tops, key=order), *flats]
+
+    def _frame(self, position: int, state: State) -> _Frame:
+        held = sorted((self._look(cell), kinds_of(parts)) for cell, parts in self._held.items())
+        signature = position, state, tuple(held), tuple(part.kind for part in self._anywhere)
+        return _Frame(state, self._options(self._entries[position], state), signature)
+
+    def _options(self, entry: Entry, state: State) -> Iterator[int]:
+        if entry.choice != REQUIRED and not is_open(self.form.choices, state, entry.choice):
+            yield _PASS
+            return
+        spared_first = entry.choice != REQUIRED and not self._preferred[entry]
+        if spared_first:
+            yield _GIVE_UP
+        if entry in self._tops:
+            yield from self._cells_in_turn(entry.part)
+        else:
+            yield _ANYWHERE
+        if entry.choice != REQUIRED and not spared_first:
+            yield _GIVE_UP
+
+    def _cells_in_turn(self, part: Part) -> Iterator[int]:
+        """Cells with room by the bounds, tightest first, one of those that are alike and hold alike parts."""
+        open_ = np.flatnonzero(self._allowed[part.kind] & (self._left >= part.least).all(axis=1))
+        slack = ((self._left[open_] - part.least) * self._scale).sum(axis=1)
+        seen: set[object] = set()
+        for cell in open_[np.argsort(slack, kind="stable")].tolist():
+            held = self._held.get(cell, ())
+            look = self._look(cell), kinds_of(held)
+            if look not in seen:
+                seen.add(look)
+                yield cell
+
+    def _look(self, cell: int) -> int:
+        """Equal for cells that are alike; pins tell all cells apart."""
+        region = self._cells.regions[cell]
+        return region.number if self._pinned else self.questions.regions.shape(region).shape
+
+    def _apply(self, position: int, option: int, frame: _Frame) -> State | None:
+        """The state after the option, with its change made; None if it fails."""
+        entry = self._entries[position]
+        choices, choice = self.form.choices, entry.choice
+        if option == _PASS:
+            return frame.state
+        if option == _GIVE_UP:
+            return give_up(choices, frame.state, choice)
+        state = take(choices, frame.state, choice)
+        if state is None:
+            return None
+        if option == _ANYWHERE:
+            frame.change = (_ANYWHERE, None, entry.part)
+            self._anywhere.append(entry.part)
+            return state
+        if not self._assign(entry.part, option, frame):
+            return None
+        return state if self._all_open(self._entries[position + 1 :]) else None
+
+    def _assign(self, part: Part, cell: int, frame: _Frame) -> bool:
+        self.questions.budget.spend(2)
+        before = self._held.get(cell)
+        inside = part.settled if part.key == self.key else part
+        parts = in_order((*(before or ()), inside))
+        verdict = self.questions.ask(self._cells.regions[cell], parts).verdict
+        if verdict is not Verdict.FOUND:
+            self._proved &= verdict is Verdict.IMPOSSIBLE
+            return False
+        frame.change = (cell, before, part)
+        self._held[cell] = parts
+        self._left[cell] -= part.least
+        return True
+
+    def _all_open(self, entries: list[Entry]) -> bool:
+        """Whether every required part to come still has a cell by the bounds."""
+        parts = {entry.part.kind: entry.part for entry in entries if entry.choice == REQUIRED}
+        for kind, part in parts.items():
+            if not (self._allowed[kind] & (self._left >= part.least).all(axis=1)).any():
+                self._failures[kind] = self._failures.get(kind, 0) + 1
+                return False
+        return True
+
+    def _put_back(self, frame: _Frame) -> None:
+        if frame.change is None:
+            return
+        cell, before, part = frame.change
+        frame.change = None
+        if cell == _ANYWHERE:
+            self._anywhere.pop()
+            return
+        self._left[cell] += part.least
+        if before is None:
+            del self._held[cell]
+        else:
+            self._held[cell] = before
+
+    def _note_failure(self, frame: _Frame, position: int) -> None:
+        self._failed.add(frame.signature)
+        if not frame.advanced:
+            kind = self._entries[position].part.kind
+            self._failures[kind] = self._failures.get(kind, 0) + 1
+
+    def _finish(self) -> Placed | None:
+        """What all cells hold, with what may run anywhere packed into the rest; None if that fails."""
+        placed: Placed = []
+        for cell, parts in self._held.items():
+            placed += self.questions.found(self._cells.regions[cell], parts) or []
+        flats = [entry.part for entry in self.form.flats if entry.choice == REQUIRED] + self._anywhere
+        if not flats:
+            return placed
+        free = self.questions.room_left(placed)
+        groups = [part.node for part in flats]
+        packing = self.questions.pack(self.questions.problem, groups, self.region.nodes, free)
+        if packing.verdict is Verdict.FOUND:
+            return [*placed, *packing.placed]
+        self.unsettled = True
+        self._packings -= 1
+        return None

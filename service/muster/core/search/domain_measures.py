@@ -1,0 +1,88 @@
+"""What pods take of a domain and what it offers, by several measures at once: cheap bounds for the domain search.
+
+A measure gives each type a weight and each node room, such that pods on a node never weigh more than its room. Room
+adds up over a domain, so one pass over all nodes serves every domain of a label. What the bounds leave open is for
+`packing` to say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from muster.core.arrays import BoolArray, IntArray
+from muster.core.search.problem import Problem
+
+_MOST_COUNTED_TYPES = 64
+"""With more types than this only the resources are measured."""
+_MOST_SETS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """M measures: the resources, then for each type the pods that could each give way to one pod of it.
+
+    weights: [M, T]. room: [M, N]. fits: [T, N] how many pods of a type a node holds by itself.
+    """
+
+    weights: IntArray
+    room: IntArray
+    fits: IntArray
+
+
+def measures_of(problem: Problem) -> Measures:
+    """The measures of a problem, on its nodes as they are."""
+    fits = _fits(problem)
+    weights = [problem.demand.T]
+    asking = (problem.demand > 0).T.astype(np.int64) @ (fits > 0)
+    room = [np.where(asking > 0, problem.free.T, 0)]
+    if len(fits) <= _MOST_COUNTED_TYPES:
+        weights.append(_outweighs(problem).astype(np.int64))
+        room.append(fits)
+    return Measures(np.concatenate(weights), np.concatenate(room), fits)
+
+
+def counting_bound_fails(least: IntArray, allowed: BoolArray, room: IntArray) -> bool:
+    """Whether parts that each need a whole cell of those allowed certainly do not all find one.
+
+    least: [I, M] what a part takes at least. allowed: [I, C]. room: [C, M]. For the parts that are bound to the same
+    cells, what they take is held against the room there, and their number against how many so large fit cell by cell.
+    """
+    sets = np.unique(allowed, axis=0)[:_MOST_SETS]
+    for cells in [*sets, allowed.any(axis=0)]:
+        bound = ~(allowed & ~cells).any(axis=1)
+        if _too_much(least[bound], room[cells]):
+            return True
+    return False
+
+
+def _too_much(least: IntArray, room: IntArray) -> bool:
+    if (least.sum(axis=0) > room.sum(axis=0)).any():
+        return True
+    for taken, offered in zip(least.T, room.T, strict=True):
+        sizes, numbers = np.unique(taken[taken > 0], return_counts=True)
+        as_large = np.cumsum(numbers[::-1])[::-1]
+        for size, number in zip(sizes.tolist(), as_large.tolist(), strict=True):
+            if (offered // size).sum() < number:
+                return True
+    return False
+
+
+def _fits(problem: Problem) -> IntArray:
+    fits = np.where(problem.hosts, problem.per_node[:, None], 0)
+    for index, amounts in enumerate(problem.demand.tolist()):
+        for resource, amount in enumerate(amounts):
+            if amount:
+                np.minimum(fits[index], problem.free[:, resource] // amount, out=fits[index])
+    return fits
+
+
+def _outweighs(problem: Problem) -> BoolArray:
+    """[t, s] whether each pod of type s could give way to one of type t on any node that holds it."""
+    larger = np.all(problem.demand[None, :, :] >= problem.demand[:, None, :], axis=2)
+    # Pods of s on a node where t may not run would count against room that is not there.
+    elsewhere = (~problem.hosts).astype(np.float32) @ problem.hosts.astype(np.float32).T
+    lone = problem.per_node[:, None] >= problem.per_node[None, :]
+    outweighs: BoolArray = larger & (elsewhere == 0) & lone
+    return outweighs

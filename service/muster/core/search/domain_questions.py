@@ -1,0 +1,155 @@
+"""Asks whether parts fit together in a region, and keeps what it was told (search by domains).
+
+How a question without an answer is resolved is given by `domain_search`; what one question may cost goes by the
+level of effort, so that no single question eats what all of them have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from muster.core.arrays import IntArray
+from muster.core.search.domain_memo import IMPOSSIBLE, UNKNOWN, Answer, Memo, Place
+from muster.core.search.domain_parts import Parts, kinds_of, leaves_of
+from muster.core.search.domain_regions import Region, Regions
+from muster.core.search.packing import Budget, Effort, Packing, Verdict, pack
+from muster.core.search.problem import Problem, SearchNode
+
+Placed = list[tuple[int, int, int, int]]
+"""Leaf index, type, node index, number of pods."""
+_PACKING_STEPS = 1_000
+_TRIES = 100
+_FINAL_PACKINGS = 4
+_EXTENDING_STEPS = 200
+
+
+@dataclass(slots=True)
+class Questions:
+    """`level` 0 is the least effort. resolve: answers a question that neither memo nor bounds do."""
+
+    problem: Problem
+    regions: Regions
+    budget: Budget
+    resolve: Callable[[Questions, Region, Parts], Answer]
+    level: int = 0
+    memo: Memo = field(default_factory=Memo)
+
+    @property
+    def tries(self) -> int:
+        """How many assignments one question may try at first."""
+        return _TRIES * self._growth
+
+    @property
+    def final_packings(self) -> int:
+        """How many complete assignments one question may pack at last."""
+        return _FINAL_PACKINGS * self._growth
+
+    @property
+    def _growth(self) -> int:
+        return 1 << 2 * self.level
+
+    def ask(self, region: Region, parts: Parts) -> Answer:
+        """Whether all parts can have their minimums together in the region. parts: in order."""
+        kinds = kinds_of(parts)
+        place = self.place_of(region, parts)
+        answer = self.memo.get(place, kinds, self.level)
+        if answer is None:
+            if self.budget.left <= 0:
+                return UNKNOWN
+            self.budget.spend(2)
+            answer = IMPOSSIBLE if _ruled_out(region, parts) else self.resolve(self, region, parts)
+            self.memo.put(place, kinds, self.level, answer)
+        return answer
+
+    def place_of(self, region: Region, parts: Parts) -> Place:
+        """What the region is known by; pinned parts tell alike regions apart."""
+        if not region.number or any(len(part.all_pins) for part in parts):
+            return "region", region.number
+        return "shape", self.regions.shape(region).shape
+
+    def found(self, region: Region, parts: Parts) -> Placed | None:
+        """A packing that is known already."""
+        answer = self.memo.found(self.place_of(region, parts), kinds_of(parts))
+        return None if answer is None else self.placed(region, parts, answer)
+
+    def placed(self, region: Region, parts: Parts, answer: Answer) -> Placed:
+        """What an answer for alike regions and parts means for these."""
+        leaves = leaves_of(parts)
+        order = self.regions.shape(region).order
+        return [(leaves[leaf], kind, int(order[node]), number) for leaf, kind, node, number in answer.placed]
+
+    def answer(self, region: Region, parts: Parts, placed: Placed) -> Answer:
+        """A packing found for these parts, as an answer for all alike ones."""
+        leaf_places = {leaf: place for place, leaf in enumerate(leaves_of(parts))}
+        order = self.regions.shape(region).order
+        by_node = np.argsort(order)
+        nodes = by_node[np.searchsorted(order, [node for _, _, node, _ in placed], sorter=by_node)].tolist()
+        return Answer(
+            Verdict.FOUND,
+            tuple(
+                (leaf_places[leaf], kind, node, number)
+                for (leaf, kind, _, number), node in zip(placed, nodes, strict=True)
+            ),
+        )
+
+    def flat(self, region: Region, parts: Parts) -> Answer:
+        """Parts that no constraint cuts in the region: a known packing extended, or all packed anew."""
+        placed = self._extended(region, parts)
+        if placed is not None:
+            return self.answer(region, parts, placed)
+        packing = self.pack(self.problem, [part.node for part in parts], region.nodes, self.problem.free)
+        if packing.verdict is Verdict.FOUND:
+            return self.answer(region, parts, list(packing.placed))
+        return IMPOSSIBLE if packing.verdict is Verdict.IMPOSSIBLE else UNKNOWN
+
+    def pack(
+        self, problem: Problem, groups: Sequence[SearchNode], nodes: IntArray, free: IntArray
+    ) -> Packing:
+        """A packing without regard to constraints, within what one question may cost."""
+        effort = (Effort.LOW, Effort.MIDDLE, Effort.FULL)[min(self.level, 2)]
+        return self._limited(problem, groups, (nodes, free), (_PACKING_STEPS * self._growth, effort))
+
+    def room_left(self, placed: Placed) -> IntArray:
+        """[N, R] what is free once the pods are placed."""
+        free = self.problem.free.copy()
+        for _, kind, node, number in placed:
+            free[node] -= number * self.problem.demand[kind]
+        return free
+
+    def _extended(self, region: Region, parts: Parts) -> Placed | None:
+        """A packing of all but one, known from before, with that one added to what it leaves."""
+        for index in range(len(parts) if len(parts) > 1 else 0):
+            rest = parts[:index] + parts[index + 1 :]
+            known = self.found(region, rest)
+            if known is not None:
+                added = self._limited(
+                    self.problem,
+                    [parts[index].node],
+                    (region.nodes, self.room_left(known)),
+                    (_EXTENDING_STEPS, Effort.LOW),
+                )
+                return [*known, *added.placed] if added.verdict is Verdict.FOUND else None
+        return None
+
+    def _limited(
+        self,
+        problem: Problem,
+        groups: Sequence[SearchNode],
+        where: tuple[IntArray, IntArray],
+        limits: tuple[int, Effort],
+    ) -> Packing:
+        most, effort = limits
+        budget = Budget(min(most, self.budget.left))
+        packing = pack(problem, groups, *where, budget, effort)
+        self.budget.spend(budget.spent)
+        return packing
+
+
+def _ruled_out(region: Region, parts: Parts) -> bool:
+    least = sum((part.least for part in parts), np.zeros_like(region.room))
+    if (least > region.room).any():
+        return True
+    return not all(part.may_fit(region.fits[None, :])[0] for part in parts)
