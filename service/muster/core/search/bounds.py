@@ -6,33 +6,41 @@ selection; if even that is more than the room, there is no packing. One pass of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from muster.core.arrays import BoolArray, IntArray
-from muster.core.search.question import GroupWant, LeafWant, Question, Want
+from muster.core.search.question import GroupWant, Question, Want
 
 _MIXES = ((1, 1), (1, 2), (2, 1))
-_MOST_SETS = 64
-_SCALE = 2**20
-"""Weights give the whole room of each resource about this size, so that sums stay exact in 64 bits."""
+_MOST_SETS = 32
+_SCALE_BITS = 18
+"""Mixed weights give the whole room of each resource about this many bits twice, so that sums fit in 64."""
+_MOST_CELLS = 2**21
+"""Larger passes are made in parts."""
 
 
 def ruled_out(question: Question) -> bool:
     """Whether counting alone proves that the question has no packing."""
+    if not question.demand.shape[1]:
+        return False
     sets = _node_sets(question)
-    inside = ~(question.hosts[None, :, :] & ~sets[:, None, :]).any(axis=2)
-    room = sets.astype(np.int64) @ question.room
-    for weights in _weights(question):
-        cost = np.where(inside, question.demand @ weights, 0)
-        if (_Least(cost).of(question.root) > room @ weights).any():
-            return True
-    return False
+    weights = _weights(question)
+    # A type counts in a set if no node outside can host it.
+    inside = (question.hosts.astype(np.float64) @ ~sets.T == 0).T
+    cost = np.where(inside[:, None, :], (question.demand @ weights).T, 0).reshape(-1, len(question.types))
+    room = ((sets.astype(np.int64) @ question.room) @ weights).reshape(-1)
+    lacking = cost.any(axis=1)
+    cost, room = cost[lacking], room[lacking]
+    leaves = _Leaves(question)
+    part = max(1, _MOST_CELLS // max(1, leaves.numbers.size))
+    return any(
+        (leaves.least(question.root, cost[start : start + part]) > room[start : start + part]).any()
+        for start in range(0, len(cost), part)
+    )
 
 
 def _node_sets(question: Question) -> BoolArray:
-    """[Q, n] distinct host sets of the types, and all nodes."""
+    """[Q, n] distinct host sets of the types, unions of two, and all nodes."""
     hosts = question.hosts
     distinct = list({row.tobytes(): row for row in hosts}.values())[:_MOST_SETS]
     unions = [first | second for place, first in enumerate(distinct) for second in distinct[place + 1 :]]
@@ -40,50 +48,50 @@ def _node_sets(question: Question) -> BoolArray:
     return np.array(list({row.tobytes(): row for row in sets}.values()))
 
 
-def _weights(question: Question) -> Iterator[IntArray]:
-    """Each resource by itself, and mixes of two, weighed by what there is of them."""
-    resources = question.demand.shape[1]
-    if not resources:
-        return
-    total = np.maximum(question.room.sum(axis=0), 1)
-    unit = np.eye(resources, dtype=np.int64)
-    yield from unit
-    even = np.maximum(_SCALE * int(total.max()) // total // int(total.max() // _SCALE + 1), 1)
-    for first in range(resources):
-        for second in range(first + 1, resources):
+def _weights(question: Question) -> IntArray:
+    """[R, W] each resource by itself, and mixes of two, weighed by what there is of them."""
+    total: list[int] = np.maximum(question.room.sum(axis=0), 1).tolist()
+    largest = max(total)
+    # The room of the largest resource counts 2 to the power of twice the scale at most, that of others as much.
+    divisor = 1 + (largest >> _SCALE_BITS)
+    even = [max(1, (largest << _SCALE_BITS) // amount // divisor) for amount in total]
+    columns = np.eye(len(total), dtype=np.int64).tolist()
+    for first in range(len(total)):
+        for second in range(first + 1, len(total)):
             for one, other in _MIXES:
-                yield (one * unit[first] + other * unit[second]) * even
+                column = [0] * len(total)
+                column[first], column[second] = one * even[first], other * even[second]
+                columns.append(column)
+    return np.array(columns, dtype=np.int64).T
 
 
-class _Least:
-    """The least cost of a want under [Q, K] costs of types, for all Q at once; equal leaves are asked once."""
+class _Leaves:
+    """The distinct leaves of a question: `needs` [L] and `numbers` [L, K], how many pods of each type."""
 
-    def __init__(self, cost: IntArray) -> None:
-        self._cost = cost
-        self._known: dict[tuple[int, tuple[tuple[int, int], ...]], IntArray] = {}
+    def __init__(self, question: Question) -> None:
+        wants = {(leaf.need, leaf.supply): leaf for leaf in question.leaves}
+        self._row = {key: row for row, key in enumerate(wants)}
+        self.needs = np.array([leaf.need for leaf in wants.values()], dtype=np.int64)
+        self.numbers = np.zeros((len(wants), len(question.types)), dtype=np.int64)
+        for row, leaf in enumerate(wants.values()):
+            for kind, number in leaf.supply:
+                self.numbers[row, kind] = number
 
-    def of(self, want: Want) -> IntArray:
-        if isinstance(want, GroupWant):
-            below = np.array([self.of(child) for child in want.children])
-            if want.need < len(below):
-                below = np.sort(below, axis=0)[: want.need]
-            least: IntArray = below.sum(axis=0)
+    def least(self, root: GroupWant, cost: IntArray) -> IntArray:
+        """[Q] the least cost of the root under each row of costs [Q, K]."""
+        order = np.argsort(cost, axis=1)
+        available = self.numbers[:, order]
+        missing = self.needs[:, None, None] - np.cumsum(available, axis=2) + available
+        taken = np.minimum(np.maximum(missing, 0), available)
+        ordered = cost[np.arange(len(cost))[:, None], order]
+        return self._below(root, (taken * ordered).sum(axis=2))
+
+    def _below(self, want: Want, leaves: IntArray) -> IntArray:
+        if not isinstance(want, GroupWant):
+            least: IntArray = leaves[self._row[want.need, want.supply]]
             return least
-        key = want.need, want.supply
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = self._of_leaf(want)
-        return known
-
-    def _of_leaf(self, want: LeafWant) -> IntArray:
-        kinds = [kind for kind, _ in want.supply]
-        cost = self._cost[:, kinds]
-        if len(kinds) == 1:
-            single: IntArray = cost[:, 0] * want.need
-            return single
-        numbers = np.array([number for _, number in want.supply])
-        order = np.argsort(cost, axis=1, kind="stable")
-        available = numbers[order]
-        taken = np.clip(want.need - (np.cumsum(available, axis=1) - available), 0, available)
-        least: IntArray = (np.take_along_axis(cost, order, axis=1) * taken).sum(axis=1)
-        return least
+        below = np.array([self._below(child, leaves) for child in want.children])
+        if want.need < len(below):
+            below = np.sort(below, axis=0)[: want.need]
+        total: IntArray = below.sum(axis=0)
+        return total

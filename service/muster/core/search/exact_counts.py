@@ -107,11 +107,9 @@ def fullest_patterns(demand: IntArray, most: IntArray, room: IntArray) -> tuple[
     more = more.reshape(shape)
     full = more >= 0
     for axis in range(len(shape)):
-        ahead = np.full_like(more, -1)
-        body = [slice(None)] * len(shape)
-        body[axis] = slice(0, -1)
-        ahead[tuple(body)] = np.delete(more, 0, axis=axis)
-        full &= ahead < more
+        # Where one more of this type takes nothing from the last type, the pattern is not full.
+        fewer, richer = np.moveaxis(full, axis, 0)[:-1], np.moveaxis(more, axis, 0)
+        fewer &= richer[1:] < richer[:-1]
     places = np.argwhere(full)
     vectors = np.zeros((len(places), len(most)), dtype=np.int64)
     vectors[:, first] = places

@@ -109,11 +109,11 @@ class _Turns:
     def packing(self) -> Packing:
         started = self.budget.spent
         packing = self._attempt(plain(self.question), 0)
+        if packing is not None:
+            return packing
         exact = ExactCounts(self.question, self.budget.left)
-        if packing is None:
-            packing = self._exactly(exact, _CHEAP)
-        if packing is None:
-            packing = self._attempt(plain(self.question), _FIRST_MOVES[self.effort])
+        packing = self._exactly(exact, _CHEAP)
+        packing = packing or self._attempt(plain(self.question), _FIRST_MOVES[self.effort])
         turns = _TURNS[self.effort]
         turn = 0
         while packing is None and turn < turns and self.budget.left > 0:
