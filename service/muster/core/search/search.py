@@ -15,6 +15,7 @@ from muster.core.decision import SearchEnd
 from muster.core.domains import Domain
 from muster.core.framework import Profile
 from muster.core.pod_placement import PodPlacer
+from muster.core.search.domain_search import place_in_domains
 from muster.core.search.packing import Budget, Effort, Packing, Verdict, pack
 from muster.core.search.problem import Problem, compile_problem
 from muster.core.snapshot import Snapshot
@@ -55,7 +56,7 @@ def search(snapshot: Snapshot, unit: Unit, profile: Profile, placer: PodPlacer) 
         return SearchOutcome(SearchEnd.EXHAUSTED, 0, allowed)
     budget.spend(_COMPILING)
     problem = compile_problem(snapshot, unit, profile, placer)
-    packing, domains = _place(problem, unit, budget)
+    packing, domains = _place(problem, unit, snapshot, budget)
     placement = None
     if packing.verdict is Verdict.FOUND:
         placement = FoundPlacement(problem, packing.placed, domains)
@@ -81,13 +82,14 @@ def _greedy_is_exact(unit: Unit, snapshot: Snapshot, placer: PodPlacer) -> bool:
     return all(placer.filters_locally(snapshot.signatures[kind]) for kind in kinds)
 
 
-def _place(problem: Problem, unit: Unit, budget: Budget) -> tuple[Packing, Mapping[ObjectKey, Domain]]:
+def _place(
+    problem: Problem, unit: Unit, snapshot: Snapshot, budget: Budget
+) -> tuple[Packing, Mapping[ObjectKey, Domain]]:
+    if _is_constrained(unit.root):
+        placed = place_in_domains(problem, snapshot.nodes, budget)
+        return placed.packing, placed.domains
     everywhere = np.arange(len(problem.slots))
-    effort = Effort.LOW if _is_constrained(unit.root) else Effort.FULL
-    packing = pack(problem, (problem.root,), everywhere, problem.free, budget, effort)
-    if effort is Effort.LOW and packing.verdict is Verdict.FOUND:
-        return Packing(Verdict.UNKNOWN), {}
-    return packing, {}
+    return pack(problem, (problem.root,), everywhere, problem.free, budget, Effort.FULL), {}
 
 
 def _is_constrained(group: GroupTree) -> bool:
