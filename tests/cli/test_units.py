@@ -75,7 +75,7 @@ def test_a_decision_is_found_by_its_id(command: Command, manifests: Path) -> Non
     result = command("decision", listed["id"])
 
     assert result.exit_code == 0
-    assert "podgroup/crew success" in result.stdout
+    assert "pg/crew  success  2/2 pods" in result.stdout
     assert "crew-0" in result.stdout
 
 

@@ -11,6 +11,7 @@ from rich.tree import Tree
 
 from muster.cli.kinds import shown_ref
 from muster.cli.output import table
+from muster.cli.tree_drawing import Branch, drawn, held_of, number_of, short_domain, short_ref
 from muster.v1.decision_pb2 import (
     Assignments,
     Decision,
@@ -19,6 +20,7 @@ from muster.v1.decision_pb2 import (
     GroupResult,
     GroupStatus,
     Reason,
+    Search,
     SearchEnd,
 )
 from muster.v1.queue_pb2 import UnitQueueState, UnitState
@@ -36,6 +38,13 @@ CODE_STYLES = {
     "UNSCHEDULABLE": "yellow",
 }
 
+_SHORT_STATUS = {"unschedulable_and_unresolvable": "unresolvable"}
+_SEARCH_ENDS = {
+    SearchEnd.SEARCH_END_FOUND: "found a placement that greedy placement misses",
+    SearchEnd.SEARCH_END_EXHAUSTED: "proved that no placement exists",
+    SearchEnd.SEARCH_END_BUDGET_SPENT: "ended undecided, its budget is spent",
+}
+
 
 def code_name(decision: Decision) -> str:
     """The code without its prefix: "SCHEDULED"."""
@@ -49,14 +58,20 @@ def state_name(state: UnitQueueState) -> str:
 
 def decision_line(decision: Decision) -> str:
     """One line: the unit, the outcome, and where its pods go or why not."""
+    unit = f"[bold]{escape(shown_ref(decision.unit))}[/]"
+    return f"{unit} {outcome_words(decision)}: {escape(_summary(decision))}"
+
+
+def outcome_words(decision: Decision) -> str:
+    """The code in words, coloured."""
     code = code_name(decision)
-    head = f"[{CODE_STYLES.get(code, 'red')}]{code.lower().replace('_', ' ')}[/]"
-    return f"[bold]{escape(shown_ref(decision.unit))}[/] {head}: {escape(_summary(decision))}"
+    return f"[{CODE_STYLES.get(code, 'red')}]{code.lower().replace('_', ' ')}[/]"
 
 
 def decision_view(decision: Decision) -> RenderableType:
     """Everything about one decision: line, facts, the tree of groups, placement, preemption."""
     parts: list[RenderableType] = [decision_line(decision), escape(_facts(decision))]
+    parts += search_line(decision.search)
     if decision.HasField("result"):
         parts.append(result_tree(decision.result))
     if decision.HasField("assignments") and decision.assignments.pods:
@@ -68,9 +83,20 @@ def decision_view(decision: Decision) -> RenderableType:
 
 def result_tree(result: GroupResult) -> Tree:
     """The groups of a hierarchy from the root down, with the counts and the reasons of each."""
-    tree = Tree(_result_line(result))
-    _grow(tree, result)
-    return tree
+    return drawn(_branch(result))
+
+
+def search_line(search: Search) -> list[str]:
+    """How the search ended, in one line; none if there was no search."""
+    if search.end not in _SEARCH_ENDS:
+        return []
+    return [f"search: {_SEARCH_ENDS[search.end]}{_steps(search)}"]
+
+
+def domain_remarks(result: GroupResult) -> tuple[str, ...]:
+    """How many of the candidate domains were simulated; a capacity bound ruled out the others."""
+    tried, pruned = result.candidates_tried, result.candidates_pruned
+    return (f"tried {tried}/{tried + pruned}",) if tried or pruned else ()
 
 
 def queue_line(state: UnitQueueState) -> str:
@@ -86,10 +112,15 @@ def queue_line(state: UnitQueueState) -> str:
 
 
 def reason_lines(reasons: Iterable[Reason]) -> Iterator[str]:
-    """A line a reason, with the number of nodes where there is one."""
+    """A line of markup a reason, with the number of nodes where there is one."""
+    return map(escape, reason_texts(reasons))
+
+
+def reason_texts(reasons: Iterable[Reason]) -> Iterator[str]:
+    """A line of plain text a reason."""
     for reason in reasons:
-        nodes = f" ({reason.node_count} nodes)" if reason.node_count else ""
-        yield escape(f"{reason.code}: {reason.message}{nodes}" if reason.message else f"{reason.code}{nodes}")
+        nodes = f" ({number_of(reason.node_count, 'node')})" if reason.node_count else ""
+        yield f"{reason.code}: {reason.message}{nodes}" if reason.message else f"{reason.code}{nodes}"
 
 
 def _summary(decision: Decision) -> str:
@@ -111,36 +142,50 @@ def _facts(decision: Decision) -> str:
         facts.append(f"profile {decision.profile}")
     if decision.trace_id:
         facts.append(f"trace {decision.trace_id}")
-    end = SearchEnd.Name(decision.search.end).removeprefix("SEARCH_END_").lower().replace("_", " ")
-    if decision.search.nodes_spent:
-        facts.append(
-            f"search {end} after {decision.search.nodes_spent} of {decision.search.nodes_budget} nodes"
-        )
     message = [decision.message] if decision.message and decision.assignments.pods else []
     return "\n".join([*message, ", ".join(facts)])
 
 
-def _grow(tree: Tree, result: GroupResult) -> None:
-    for line in reason_lines(result.reasons):
-        tree.add(f"[dim]{line}[/]")
-    for child in result.children:
-        _grow(tree.add(_result_line(child)), child)
+def _steps(search: Search) -> str:
+    spent = f" after {search.nodes_spent:,}" if search.nodes_spent else ""
+    of_budget = f" of {search.nodes_budget:,}" if spent and search.nodes_budget else ""
+    return f"{spent}{of_budget} steps" if spent else ""
 
 
-def _result_line(result: GroupResult) -> str:
-    status = GroupStatus.Name(result.status).removeprefix("GROUP_STATUS_")
-    style = "green" if status == "SUCCESS" else "yellow"
-    counts = f"{result.satisfied_count} of {result.required_count} hold"
-    for count, word in (
-        (result.remaining_count, "untried"),
-        (result.unschedulable_count, "unschedulable"),
-        (result.unresolvable_count, "unresolvable"),
-    ):
-        counts += f", {count} {word}" if count else ""
-    domain = f", in {result.domain_key}={result.domain_value}" if result.domain_key else ""
-    tried = f", {result.candidates_tried} domains tried" if result.candidates_tried else ""
-    tried += f", {result.candidates_pruned} ruled out" if result.candidates_pruned else ""
-    return f"{escape(shown_ref(result.ref))} [{style}]{status.lower()}[/] {escape(counts + domain + tried)}"
+def _branch(result: GroupResult) -> Branch:
+    status = GroupStatus.Name(result.status).removeprefix("GROUP_STATUS_").lower()
+    is_leaf = result.ref.kind != "CompositePodGroup"
+    word = "pod" if is_leaf else "group"
+    return Branch(
+        name=short_ref(result.ref),
+        state=_SHORT_STATUS.get(status, status),
+        style="green" if status == "success" else "yellow",
+        counts=held_of(result.satisfied_count, result.required_count, word),
+        pods="" if is_leaf else number_of(_pods_held(result), "pod"),
+        domain=short_domain(result.domain_key, result.domain_value) if status == "success" else "",
+        remarks=(*_child_remarks(result), *domain_remarks(result)),
+        notes=tuple(reason_texts(result.reasons)),
+        children=[_branch(child) for child in result.children],
+    )
+
+
+def _child_remarks(result: GroupResult) -> tuple[str, ...]:
+    """Children that are untried, did not fit, or cannot fit, by the letters that messages use."""
+    counts = (
+        (result.remaining_count, "R"),
+        (result.unschedulable_count, "U"),
+        (result.unresolvable_count, "UU"),
+    )
+    return tuple(f"{letter}={count}" for count, letter in counts if count)
+
+
+def _pods_held(result: GroupResult) -> int:
+    """Pods of the subtree that are on nodes or got one; those of a group that failed were taken back."""
+    if result.status != GroupStatus.GROUP_STATUS_SUCCESS:
+        return 0
+    if result.ref.kind != "CompositePodGroup":
+        return result.satisfied_count
+    return sum(map(_pods_held, result.children))
 
 
 def _placement(assignments: Assignments, title: str) -> RenderableType:

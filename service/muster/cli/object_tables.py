@@ -43,6 +43,12 @@ def pod_state(pod: Pod) -> str:
     return "Bound" if phase == "Pending" and pod.spec.node_name else phase
 
 
+def judgement(group: PodGroup | CompositePodGroup) -> tuple[str, str, str]:
+    """Status, reason and message of a group's only condition; empty before it has one."""
+    condition = _condition(group.status.conditions, f"{type(group).__name__}InitiallyScheduled")
+    return ("", "", "") if condition is None else (condition.status, condition.reason, condition.message)
+
+
 def _node(node: Node) -> Sequence[str]:
     resources = dict(node.status.allocatable or node.status.capacity)
     extended = [f"{name}={resources[name]}" for name in sorted(set(resources) - set(USUAL_RESOURCES))]
@@ -71,13 +77,12 @@ def _pod(pod: Pod) -> Sequence[str]:
 def _group(group: PodGroup | CompositePodGroup) -> Sequence[str]:
     policy = group.spec.scheduling_policy
     topology = [each.key for each in group.spec.scheduling_constraints.topology]
-    condition = _condition(group.status.conditions, f"{type(group).__name__}InitiallyScheduled")
     return (
         _gang(group) if policy.HasField("gang") else "basic",
         group.spec.parent_composite_pod_group_name or NONE,
         _listed(topology),
         str(group.spec.priority),
-        *_judged(condition),
+        *_judged(group),
     )
 
 
@@ -87,12 +92,11 @@ def _gang(group: PodGroup | CompositePodGroup) -> str:
     return f"gang of {group.spec.scheduling_policy.gang.min_group_count} groups"
 
 
-def _judged(condition: Condition | None) -> Sequence[str]:
-    if condition is None:
-        return (NONE, "")
-    style = STYLES.get(condition.status, "")
-    state = f"[{style}]{condition.reason}[/]" if style else condition.reason
-    return (state, escape(condition.message) if condition.status != "True" else "")
+def _judged(group: PodGroup | CompositePodGroup) -> Sequence[str]:
+    status, reason, message = judgement(group)
+    style = STYLES.get(status, "")
+    state = f"[{style}]{reason}[/]" if style else reason
+    return (state or NONE, escape(message) if status != "True" else "")
 
 
 def _workload(workload: Workload) -> Sequence[str]:

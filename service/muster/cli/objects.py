@@ -10,6 +10,7 @@ from google.protobuf.message import Message
 from rich.markup import escape
 
 from muster.cli.decision_views import decision_line
+from muster.cli.group_tree import GROUPS, hierarchy_view, read_hierarchy
 from muster.cli.kinds import kind_of, kinds_of, metadata_of, ref, ref_of, shown_ref
 from muster.cli.object_tables import object_table, pod_state
 from muster.cli.output import print_line, print_message, progress, show
@@ -148,7 +149,7 @@ def get(  # noqa: PLR0913 - one a filter
     node_name: str,
     unbound: bool,
 ) -> None:
-    """Show objects: of a KIND, of several ("nodes,pods"), of all; or the one with a NAME.
+    """Show objects: of a KIND, of several ("nodes,pods"), of all; or the one with a NAME, a group with its tree.
 
     Without --namespace lists show all namespaces. With -o yaml they are manifests that `muster apply` takes.
     """
@@ -174,7 +175,11 @@ def _labels(selector: str) -> dict[str, str]:
 
 
 def _get_one(session: Session, kind: str, name: str) -> None:
-    request = GetRequest(ref=ref(kind, name, session.namespace))
+    named = ref(kind, name, session.namespace)
+    if kind in GROUPS and session.output == TABLE:
+        show(hierarchy_view(call(session, lambda client: read_hierarchy(client, named))))
+        return
+    request = GetRequest(ref=named)
 
     async def read(client: Client) -> GetResponse:
         return await client.get(request)
