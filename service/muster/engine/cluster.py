@@ -18,6 +18,7 @@ from muster.engine.ports import (
     QueuedUnit,
 )
 from muster.engine.scheduling_queue import SchedulingQueue
+from muster.engine.telemetry_port import EngineTelemetry, NullTelemetry
 from muster.model.meta import POD, PRIORITY_CLASS, ObjectKey
 from muster.model.node import Node
 from muster.model.pod import Pod
@@ -25,19 +26,26 @@ from muster.model.priority import PriorityClass
 from muster.validation.admission import PriorityClasses, SpecMemo
 
 MOST_LAST_DECISIONS = 4_096
+_NOBODY = NullTelemetry()
 
 
 class Cluster:
     """`token` is the fencing token of this process for the cluster."""
 
     def __init__(
-        self, name: str, token: int, scheduler_names: frozenset[str], *, created: bool = False
+        self,
+        name: str,
+        token: int,
+        scheduler_names: frozenset[str],
+        telemetry: EngineTelemetry = _NOBODY,
+        *,
+        created: bool = False,
     ) -> None:
         self.name = name
         self.token = token
         self.state = ClusterState(name, scheduler_names)
         self.feed = ArrayFeed()
-        self.queue = SchedulingQueue(self._record_unit)
+        self.queue = SchedulingQueue(self._record_unit, telemetry)
         self.pending_groups: dict[ObjectKey, ObjectKey] = {}
         self.pending_members: dict[ObjectKey, ObjectKey] = {}
         self.waiting_leaves: dict[Name, ObjectKey] = {}

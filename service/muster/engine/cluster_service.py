@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import Context
 from typing import TypeVar
 
 from muster.engine.api import RequestIdentity
@@ -52,7 +53,8 @@ class ClusterService:
     def start(self) -> None:
         """Begin to schedule and to watch the clock."""
         self.cycles.start()
-        self._timers = asyncio.create_task(self._run_timers(), name=f"timers of {self.cluster.name}")
+        name = f"timers of {self.cluster.name}"
+        self._timers = asyncio.create_task(self._run_timers(), name=name, context=Context())
 
     async def stop(self) -> None:
         """Finish what is in work."""

@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from contextvars import Context
 from dataclasses import dataclass
 
 from muster.core.decide import decide_and_assume
@@ -88,7 +89,9 @@ class CycleRunner:
     def start(self) -> None:
         """Begin to schedule."""
         self._wake.set()
-        self._running = asyncio.create_task(self._run(), name=f"cycles of {self._cluster.name}")
+        name = f"cycles of {self._cluster.name}"
+        # A context of its own: it outlives the call that made the cluster, and is no part of that call's trace.
+        self._running = asyncio.create_task(self._run(), name=name, context=Context())
 
     def wake(self) -> None:
         """The queue may have an active unit."""
@@ -136,12 +139,13 @@ class CycleRunner:
             self._commit_error(row, f"the scheduling cycle failed: {type(error).__name__}: {error}")
 
     async def _decide_and_commit(self, row: QueuedUnit) -> None:
+        caller = self._cluster.queue.take_caller(row.key)
         for _ in range(ATTEMPTS):
             if not self._exists(row.key):
                 self._cluster.queue.landed(row.key)
                 return
             unit = build_unit(self._cluster, row.key)
-            verdict = await self.verdict(unit)
+            verdict = await self.verdict(unit, caller)
             decision: Decision | None = verdict.decision
             if verdict.events is not None:
                 if not self._exists(row.key):
@@ -152,14 +156,14 @@ class CycleRunner:
                 return
         self._commit_error(row, f"the cluster changed during each of {ATTEMPTS} cycles")
 
-    async def verdict(self, unit: Unit) -> Verdict:
-        """Decide a unit on the present state, without committing anything.
+    async def verdict(self, unit: Unit, caller: str = "") -> Verdict:
+        """Decide a unit on the present state, without committing anything; `caller` is the trace it belongs to.
 
         What is decided here stays assumed in the arrays until they are brought up to date the next time: if it is
         bound by then, nothing is left to do.
         """
         tools, cluster = self._tools, self._cluster
-        cycle = tools.telemetry.cycle_started(cluster.name, unit.key, "")
+        cycle = tools.telemetry.cycle_started(cluster.name, unit.key, caller)
         started = tools.clock.monotonic()
         revision = cluster.state.revision
         fault = fault_of(cluster.state, unit.key) if unit.key.kind in GROUP_KINDS else None

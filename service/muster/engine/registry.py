@@ -142,7 +142,7 @@ class ClusterRegistry:
             token = self._store.acquire(name)
 
         await self._writer.run_apart(acquire)
-        cluster = Cluster(name, token, self.names, created=created)
+        cluster = Cluster(name, token, self.names, self._telemetry, created=created)
         if not created:
             cluster.load(await asyncio.to_thread(self._store.load_cluster, name))
         return cluster

@@ -3,7 +3,8 @@
 States (semantics 4): GATED units wait for members or gates; ACTIVE ones are popped by priority, then by the time of
 their first pending pod, then key; BACKOFF ones become active at `not_before_us`; UNSCHEDULABLE ones wait for an event
 that may help, or for the safety net. IN_FLIGHT is kept beside the rows: it never reaches the store.
-Every change of a row is handed to `record`, which puts it into the transaction under way.
+Every change of a row is handed to `record`, which puts it into the transaction under way; every move into a state is
+told to telemetry with its cause, and a unit that a call made active keeps the call's trace context for its next cycle.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from muster.engine.ports import QueuedUnit, UnitState
 from muster.engine.queueing_hints import EventKind, may_help
+from muster.engine.telemetry_port import EngineTelemetry, NullTelemetry
 from muster.model.meta import POD, ObjectKey
 
 SECOND_US = 1_000_000
@@ -22,6 +24,8 @@ GROUP_BACKOFF_CAP_SECONDS = 60
 SAFETY_NET_US = 300 * SECOND_US
 
 Order = tuple[int, int, int, ObjectKey]
+
+_NOBODY = NullTelemetry()
 
 
 @dataclass(slots=True)
@@ -35,14 +39,20 @@ class _Flight:
 class SchedulingQueue:
     """`record(key, row)` is called for every changed row, with None for one that left."""
 
-    def __init__(self, record: Callable[[ObjectKey, QueuedUnit | None], None]) -> None:
+    def __init__(
+        self,
+        record: Callable[[ObjectKey, QueuedUnit | None], None],
+        telemetry: EngineTelemetry = _NOBODY,
+    ) -> None:
         self._record = record
+        self._telemetry = telemetry
         self.rows: dict[ObjectKey, QueuedUnit] = {}
         self._active: list[Order] = []
         self._timers: list[tuple[int, ObjectKey]] = []
         self._front: dict[ObjectKey, int] = {}
         self._in_flight: dict[ObjectKey, _Flight] = {}
         self._waiting: dict[ObjectKey, None] = {}
+        self._callers: dict[ObjectKey, str] = {}
 
     def load(self, units: Iterable[QueuedUnit]) -> None:
         """Take over the rows of the store as they are."""
@@ -72,20 +82,21 @@ class SchedulingQueue:
         if self.rows.pop(key, None) is not None:
             self._waiting.pop(key, None)
             self._front.pop(key, None)
+            self._callers.pop(key, None)
             self._record(key, None)
 
     def activate(self, key: ObjectKey) -> None:
         """Make a unit ready to be tried now; its failures in a row stay counted."""
         row = self.rows.get(key)
         if row is not None and row.state is not UnitState.ACTIVE:
-            self.put(replace(row, state=UnitState.ACTIVE))
+            self._move(replace(row, state=UnitState.ACTIVE), "Activated")
 
     def bring_forward(self, key: ObjectKey) -> None:
         """Put the unit at the front of its priority and make it active (a caller asked for a cycle)."""
         row = self.rows.get(key)
         if row is not None:
             self._front[key] = 0
-            self.put(replace(row, state=UnitState.ACTIVE))
+            self._move(replace(row, state=UnitState.ACTIVE), "ScheduleCalled")
             heapq.heappush(self._active, self.order(row))
 
     def changed(self, key: ObjectKey, priority: int, now_us: int) -> None:
@@ -96,7 +107,9 @@ class SchedulingQueue:
             flight.changed = True
             return
         since = row.since_us if row is not None else now_us
-        self.put(QueuedUnit(key=key, state=UnitState.ACTIVE, priority=priority, since_us=since))
+        self._move(
+            QueuedUnit(key=key, state=UnitState.ACTIVE, priority=priority, since_us=since), "UnitChanged"
+        )
 
     def gated(self, key: ObjectKey, priority: int, now_us: int, because: str) -> bool:
         """The unit is not admissible. True if it was not gated before."""
@@ -108,8 +121,11 @@ class SchedulingQueue:
         since = row.since_us if row is not None else now_us
         new = row is None or row.state is not UnitState.GATED
         if new:
-            self.put(
-                QueuedUnit(key=key, state=UnitState.GATED, priority=priority, since_us=since, message=because)
+            self._move(
+                QueuedUnit(
+                    key=key, state=UnitState.GATED, priority=priority, since_us=since, message=because
+                ),
+                "UnitGated",
             )
         return new
 
@@ -127,6 +143,10 @@ class SchedulingQueue:
             return row
         return None
 
+    def take_caller(self, key: ObjectKey) -> str:
+        """The trace context of the call that made the unit active last, "" without one; it is told once."""
+        return self._callers.pop(key, "")
+
     def landed(self, key: ObjectKey) -> bool:
         """The unit is not in flight any more. True if it changed meanwhile and must go round again."""
         flight = self._in_flight.pop(key, None)
@@ -140,17 +160,18 @@ class SchedulingQueue:
     def succeeded(self, key: ObjectKey, now_us: int) -> None:
         """Pods were bound and some are left: active again at once, keeping its time."""
         row = self.rows[key]
-        self.put(
+        self._move(
             replace(
                 row, state=UnitState.ACTIVE, attempts=0, not_before_us=0, last_attempt_us=now_us, reasons=()
-            )
+            ),
+            "PodsLeft",
         )
 
     def failed(self, key: ObjectKey, now_us: int, reasons: tuple[str, ...], message: str) -> None:
         """Nothing was bound: wait for an event; the n-th failure in a row sets when the unit may return."""
         row = self.rows[key]
         attempts = row.attempts + 1
-        self.put(
+        self._move(
             replace(
                 row,
                 state=UnitState.UNSCHEDULABLE,
@@ -159,7 +180,8 @@ class SchedulingQueue:
                 last_attempt_us=now_us,
                 reasons=reasons,
                 message=message,
-            )
+            ),
+            "ScheduleAttemptFailure",
         )
 
     def errored(self, key: ObjectKey, now_us: int, message: str) -> None:
@@ -167,7 +189,7 @@ class SchedulingQueue:
         row = self.rows[key]
         attempts = row.attempts + 1
         end = backoff_end_us(now_us, attempts, key.kind)
-        self.put(
+        self._move(
             replace(
                 row,
                 state=UnitState.BACKOFF,
@@ -176,7 +198,8 @@ class SchedulingQueue:
                 last_attempt_us=now_us,
                 reasons=("SCHEDULER_ERROR",),
                 message=message,
-            )
+            ),
+            "ScheduleAttemptError",
         )
 
     def rejected(self, key: ObjectKey, now_us: int, message: str) -> None:
@@ -185,7 +208,7 @@ class SchedulingQueue:
         if row is None or row.state is not UnitState.ACTIVE or key in self._in_flight:
             return
         attempts = row.attempts + 1
-        self.put(
+        self._move(
             replace(
                 row,
                 state=UnitState.BACKOFF,
@@ -194,7 +217,8 @@ class SchedulingQueue:
                 last_attempt_us=now_us,
                 reasons=("BINDING_FAILED",),
                 message=message,
-            )
+            ),
+            "BindingFailure",
         )
 
     def happened(self, events: Iterable[EventKind], now_us: int) -> None:
@@ -204,9 +228,11 @@ class SchedulingQueue:
             flight.events.update(dict.fromkeys(kinds))
         for key in list(self._waiting) if kinds else ():
             row = self.rows[key]
-            if any(may_help(event, row.reasons) for event in kinds):
+            helping = next((event for event in kinds if may_help(event, row.reasons)), None)
+            if helping is not None:
                 early = row.attempts > 1 and row.not_before_us > now_us
-                self.put(replace(row, state=UnitState.BACKOFF if early else UnitState.ACTIVE))
+                state = UnitState.BACKOFF if early else UnitState.ACTIVE
+                self._move(replace(row, state=state), _cause(helping))
 
     def due(self, now_us: int) -> bool:
         """Move on all units whose time has come; True if one became active."""
@@ -215,7 +241,8 @@ class SchedulingQueue:
             at_us, key = heapq.heappop(self._timers)
             row = self.rows.get(key)
             if row is not None and _timer_us(row) == at_us:
-                self.put(replace(row, state=UnitState.ACTIVE))
+                cause = "BackoffComplete" if row.state is UnitState.BACKOFF else "UnschedulableTimeout"
+                self._move(replace(row, state=UnitState.ACTIVE), cause)
                 woken = True
         return woken
 
@@ -236,6 +263,15 @@ class SchedulingQueue:
             key=lambda row: (row.state not in ready, self.order(row)),
         )
 
+    def _move(self, row: QueuedUnit, cause: str) -> None:
+        """Store a row that came into a state; one that is there already as it was has not moved."""
+        if self.rows.get(row.key) != row:
+            self._telemetry.queue_moved(row.state.name, cause, 1)
+            self.put(row)
+        caller = self._telemetry.caller() if row.state is UnitState.ACTIVE else ""
+        if caller:
+            self._callers[row.key] = caller
+
     def _index(self, row: QueuedUnit) -> None:
         self.rows[row.key] = row
         self._waiting.pop(row.key, None)
@@ -253,6 +289,11 @@ def backoff_end_us(now_us: int, attempts: int, kind: str) -> int:
     cap = POD_BACKOFF_CAP_SECONDS if kind == POD else GROUP_BACKOFF_CAP_SECONDS
     seconds = min(1 << min(attempts - 1, 10), cap)
     return -(-(now_us + seconds * SECOND_US) // SECOND_US) * SECOND_US
+
+
+def _cause(event: EventKind) -> str:
+    """NODE_ADDED as metrics name it: NodeAdded."""
+    return event.name.title().replace("_", "")
 
 
 def _timer_us(row: QueuedUnit) -> int:

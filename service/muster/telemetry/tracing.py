@@ -53,7 +53,7 @@ class _Open:
     """A section that has been entered and not left."""
 
     span: Span
-    is_cycle: bool = False
+    section: str
 
 
 @dataclass(slots=True)
@@ -84,16 +84,18 @@ class _Replay:
 
     def _enter(self, section: str, name: str, at_ns: int) -> None:
         if section == "cycle":
-            self.stack.append(_Open(self.cycle.span, is_cycle=True))
+            self.stack.append(_Open(self.cycle.span, section))
             return
         span = self._start(PREFIX + section, at_ns)
         span.set_attribute(PREFIX + "name", name)
-        self.stack.append(_Open(span))
+        self.stack.append(_Open(span, section))
+        if section == "group":
+            span.set_attribute(PREFIX + "level", sum(each.section == "group" for each in self.stack))
 
     def _leave(self, attributes: object, at_ns: int) -> None:
         left = self.stack.pop()
         left.span.set_attributes(_attributes(attributes))
-        if not left.is_cycle:
+        if left.section != "cycle":
             left.span.end(at_ns)
 
     def _start(self, name: str, at_ns: int) -> Span:
