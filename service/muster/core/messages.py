@@ -71,7 +71,10 @@ def _search_end(search: Search) -> Iterator[str]:
     if search.end is SearchEnd.EXHAUSTED:
         yield "no placement exists"
     elif search.end is SearchEnd.BUDGET_SPENT:
-        yield f"search budget spent after {search.steps} steps, a placement may exist"
+        if search.steps < search.budget:
+            yield "the search ended without a placement or a proof"
+        else:
+            yield f"search budget spent after {search.steps} steps"
 
 
 def _is_leaf(result: GroupResult) -> bool:

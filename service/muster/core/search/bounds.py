@@ -19,24 +19,39 @@ _MOST_CELLS = 2**21
 """Larger passes are made in parts."""
 
 
-def ruled_out(question: Question) -> bool:
-    """Whether counting alone proves that the question has no packing."""
-    if not question.demand.shape[1]:
-        return False
-    sets = _node_sets(question)
-    weights = _weights(question)
-    # A type counts in a set if no node outside can host it.
-    inside = (question.hosts.astype(np.float64) @ ~sets.T == 0).T
-    cost = np.where(inside[:, None, :], (question.demand @ weights).T, 0).reshape(-1, len(question.types))
-    room = ((sets.astype(np.int64) @ question.room) @ weights).reshape(-1)
-    lacking = cost.any(axis=1)
-    cost, room = cost[lacking], room[lacking]
-    leaves = _Leaves(question)
-    part = max(1, _MOST_CELLS // max(1, leaves.numbers.size))
-    return any(
-        (leaves.least(question.root, cost[start : start + part]) > room[start : start + part]).any()
-        for start in range(0, len(cost), part)
-    )
+class Cuts:
+    """What no packing of a question exceeds: `cost` [Q, K] of each pod, and the `room` [Q] for all of them."""
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        if not question.demand.shape[1]:
+            self.cost = np.zeros((0, len(question.types)), dtype=np.int64)
+            self.room = np.zeros(0, dtype=np.int64)
+            return
+        sets = _node_sets(question)
+        weights = _weights(question)
+        # A type counts in a set if no node outside can host it.
+        inside = (question.hosts.astype(np.float64) @ ~sets.T == 0).T
+        cost = np.where(inside[:, None, :], (question.demand @ weights).T, 0)
+        self.cost = cost.reshape(-1, len(question.types))
+        self.room = ((sets.astype(np.int64) @ question.room) @ weights).reshape(-1)
+
+    def rule_out(self) -> bool:
+        """Whether the least that the question takes proves that it has no packing."""
+        leaves = _Leaves(self._question)
+        part = max(1, _MOST_CELLS // max(1, leaves.numbers.size))
+        return any(
+            (
+                leaves.least(self._question.root, self.cost[start : start + part])
+                > self.room[start : start + part]
+            ).any()
+            for start in range(0, len(self.cost), part)
+        )
+
+    def exceeded(self, counts: IntArray) -> BoolArray:
+        """For each row of counts [V, K], whether so many pods of each type are proved not to fit."""
+        exceeded: BoolArray = np.logical_or.reduce(counts @ self.cost.T > self.room, axis=1)
+        return exceeded
 
 
 def _node_sets(question: Question) -> BoolArray:

@@ -22,9 +22,9 @@ class CountSpace:
             strides.append(strides[-1] * (count + 1))
         self.size = strides.pop()
         self._strides = strides
-        self._masks: dict[Counts, CountSet] = {}
+        self._masks: dict[tuple[int, int], CountSet] = {}
         self._closing = [
-            (self._stride_times(place, step), self._below(place, step))
+            (self._strides[place] * step, self._below(place, step))
             for place in range(len(self.most))
             for step in _powers(self.most[place])
         ]
@@ -37,9 +37,6 @@ class CountSpace:
     def index(self, counts: Sequence[int]) -> int:
         """The bit of a vector."""
         return sum(count * stride for count, stride in zip(counts, self._strides, strict=True))
-
-    def holds(self, counts: Sequence[int]) -> bool:
-        return all(count <= most for count, most in zip(counts, self.most, strict=True))
 
     def counts(self, index: int) -> Counts:
         """The vector of a bit."""
@@ -55,7 +52,27 @@ class CountSpace:
 
     def plus(self, members: CountSet, counts: Counts) -> CountSet:
         """All members with the vector added, without those that leave the space."""
-        return (members & self._room(counts)) << self.index(counts)
+        for place, count in enumerate(counts):
+            if count:
+                members = self._raised(members, place, count)
+        return members
+
+    def plus_any(self, members: CountSet, vectors: Sequence[Counts]) -> CountSet:
+        """All sums of a member and one of the vectors; those with a common beginning share the work if they are sorted."""
+        depth = len(self.most)
+        raised = [members] * (depth + 1)
+        total = 0
+        before: Counts = (-1,) * depth
+        for counts in vectors:
+            place = 0
+            while place < depth and counts[place] == before[place]:
+                place += 1
+            for at in range(place, depth):
+                count = counts[at]
+                raised[at + 1] = self._raised(raised[at], at, count) if count else raised[at]
+            total |= raised[depth]
+            before = counts
+        return total
 
     def closed(self, members: CountSet) -> CountSet:
         """The members and all vectors below one of them."""
@@ -71,22 +88,18 @@ class CountSpace:
             yield self.counts(lowest.bit_length() - 1)
             left ^= lowest
 
-    def _room(self, counts: Counts) -> CountSet:
-        """All vectors to which the given one can be added."""
-        known = self._masks.get(counts)
-        if known is None:
-            known = 1
-            for place, count in enumerate(counts):
-                known = _repeated(known, self._strides[place], self.most[place] - count + 1)
-            self._masks[counts] = known
-        return known
+    def _raised(self, members: CountSet, place: int, count: int) -> CountSet:
+        return (members & self._below(place, count)) << (self._strides[place] * count)
 
     def _below(self, place: int, step: int) -> CountSet:
         """All vectors that have room for `step` more at one place."""
-        return self._room(tuple(step if at == place else 0 for at in range(len(self.most))))
-
-    def _stride_times(self, place: int, step: int) -> int:
-        return self._strides[place] * step
+        known = self._masks.get((place, step))
+        if known is None:
+            known = 1
+            for at, most in enumerate(self.most):
+                known = _repeated(known, self._strides[at], most + 1 - (step if at == place else 0))
+            self._masks[place, step] = known
+        return known
 
 
 def _powers(most: int) -> list[int]:

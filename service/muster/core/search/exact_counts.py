@@ -41,7 +41,7 @@ class ExactCounts:
         for patterns in self._patterns:
             if held[-1] & wanted:
                 break
-            held.append(_with_node(space, held[-1], patterns))
+            held.append(space.closed(space.plus_any(held[-1], patterns)))
         met = held[-1] & wanted
         if not met:
             return None
@@ -114,18 +114,11 @@ def fullest_patterns(demand: IntArray, most: IntArray, room: IntArray) -> tuple[
     vectors = np.zeros((len(places), len(most)), dtype=np.int64)
     vectors[:, first] = places
     vectors[:, last] = more[full]
-    return tuple(map(tuple, vectors.tolist()))
+    return tuple(sorted(map(tuple, vectors.tolist())))
 
 
 def _steps(passes: int, vectors: int) -> int:
-    return 1 + int(passes * (0.1 + vectors / 150_000))
-
-
-def _with_node(space: CountSpace, held: CountSet, patterns: tuple[Counts, ...]) -> CountSet:
-    total = 0
-    for pattern in patterns:
-        total |= space.plus(held, pattern)
-    return space.closed(total)
+    return 1 + int(passes * (0.65 + vectors / 75_000))
 
 
 def _passes(want: Want) -> int:
@@ -141,7 +134,8 @@ def _vectors(want: Want) -> int:
     if isinstance(want, GroupWant):
         below = prod(_vectors(child) for child in want.children)
         return min(NEVER, below * comb(len(want.children), want.need))
-    return min(NEVER, prod(sorted(number + 1 for _, number in want.supply)[:-1]))
+    spare = sum(number for _, number in want.supply) - want.need
+    return min(NEVER, prod(sorted(min(number, spare) + 1 for _, number in want.supply)[:-1]))
 
 
 @dataclass(slots=True)
@@ -190,26 +184,19 @@ class _Demand:
         raise AssertionError("a sum without its parts")
 
     def _leaf(self, leaf: LeafWant) -> CountSet:
-        members = 0
-        counts = [0] * len(self._space.most)
-
-        def add(place: int, missing: int) -> None:
-            nonlocal members
-            kind, number = leaf.supply[place]
-            if place == len(leaf.supply) - 1:
-                if missing <= number:
-                    counts[kind] = missing
-                    if self._space.holds(counts):
-                        members |= 1 << self._space.index(counts)
-                    counts[kind] = 0
-                return
-            for taken in range(min(missing, number) + 1):
-                counts[kind] = taken
-                add(place + 1, missing - taken)
-            counts[kind] = 0
-
-        add(0, leaf.need)
-        return members
+        supply = [(kind, min(number, self._space.most[kind])) for kind, number in leaf.supply]
+        later = sum(number for _, number in supply)
+        partial = [([0] * len(self._space.most), leaf.need)]
+        for kind, number in supply:
+            later -= number
+            longer = []
+            for counts, missing in partial:
+                for taken in range(max(0, missing - later), min(missing, number) + 1):
+                    more = counts.copy()
+                    more[kind] = taken
+                    longer.append((more, missing - taken))
+            partial = longer
+        return sum(1 << self._space.index(counts) for counts, _ in partial)
 
     def _group(self, group: GroupWant) -> CountSet:
         stage = _Stage([1, *(0 for _ in range(group.need))])

@@ -13,13 +13,14 @@ from enum import Enum, IntEnum
 import numpy as np
 
 from muster.core.arrays import IntArray
-from muster.core.search.bounds import ruled_out
+from muster.core.search.bounds import Cuts
 from muster.core.search.chance import Chance
 from muster.core.search.exact_counts import ExactCounts
 from muster.core.search.greedy import Placed, Tuning, assign, plain, prices, select, spread
 from muster.core.search.problem import Problem, SearchNode
 from muster.core.search.question import Question, ask
 from muster.core.search.repair import Repair
+from muster.core.search.selections import open_questions
 
 
 class Verdict(Enum):
@@ -69,6 +70,9 @@ _CHEAP = 130
 _FIRST_MOVES = {Effort.LOW: 60, Effort.MIDDLE: 300, Effort.FULL: 300}
 _TURNS = {Effort.LOW: 0, Effort.MIDDLE: 1, Effort.FULL: 64}
 _VARIATIONS = 6
+_LISTING = 100
+_MOST_SELECTIONS = 1_000
+_SELECTIONS_A_TURN = 24
 _MOVES = 200
 IMPOSSIBLE = Packing(Verdict.IMPOSSIBLE)
 UNKNOWN = Packing(Verdict.UNKNOWN)
@@ -91,9 +95,10 @@ def pack(
         budget.spend(1)
         return IMPOSSIBLE
     budget.spend(10 + question.fits.size // 4_000)
-    if ruled_out(question):
+    cuts = Cuts(question)
+    if cuts.rule_out():
         return IMPOSSIBLE
-    return _Turns(question, budget, effort).packing()
+    return _Turns(question, cuts, budget, effort).packing()
 
 
 @dataclass(slots=True)
@@ -101,39 +106,70 @@ class _Turns:
     """Placing and proving in turn, cheapest first, until one of them has the answer or no step is left."""
 
     question: Question
+    cuts: Cuts
     budget: Budget
     effort: Effort
     chance: Chance = field(default_factory=lambda: Chance(_SEED))
     _dearer: dict[int, float] = field(default_factory=dict)
+    _open: list[Question] | None = None
+    """Selections not decided yet, each as a question; None if they are too many, or not enumerated."""
 
     def packing(self) -> Packing:
         started = self.budget.spent
-        packing = self._attempt(plain(self.question), 0)
+        packing = self._attempt(self.question, plain(self.question), 0)
         if packing is not None:
             return packing
         exact = ExactCounts(self.question, self.budget.left)
-        packing = self._exactly(exact, _CHEAP)
-        packing = packing or self._attempt(plain(self.question), _FIRST_MOVES[self.effort])
+        packing = self._exactly(self.question, exact, _CHEAP)
+        packing = packing or self._attempt(self.question, plain(self.question), _FIRST_MOVES[self.effort])
+        packing = packing or self._enumerate()
         turns = _TURNS[self.effort]
         turn = 0
         while packing is None and turn < turns and self.budget.left > 0:
+            packing = self._by_selection(_CHEAP << turn)
             for _ in range(_VARIATIONS << turn):
-                packing = packing or self._attempt(self._varied(), _MOVES)
+                packing = packing or self._attempt(self.question, self._varied(), _MOVES)
             turn += 1
-            packing = packing or self._exactly(exact, self.budget.spent - started)
+            packing = packing or self._exactly(self.question, exact, self.budget.spent - started)
         return packing or UNKNOWN
 
-    def _exactly(self, exact: ExactCounts, most: int) -> Packing | None:
+    def _enumerate(self) -> Packing | None:
+        """List the selections if they are few; that none is left is a proof."""
+        if self.effort is Effort.LOW or self.budget.left <= 0:
+            return None
+        self.budget.spend(_LISTING)
+        self._open = open_questions(self.question, self.cuts, _MOST_SELECTIONS)
+        return IMPOSSIBLE if self._open == [] else None
+
+    def _by_selection(self, most: int) -> Packing | None:
+        """Decide some of the open selections, each at a cost of up to `most` steps; all impossible is a proof."""
+        undecided: list[Question] = []
+        for place, question in enumerate(self._open or ()):
+            if place >= _SELECTIONS_A_TURN or self.budget.left <= 0:
+                undecided += (self._open or [])[place:]
+                break
+            packing = self._attempt(question, plain(question), 0)
+            packing = packing or self._exactly(question, ExactCounts(question, most), most)
+            packing = packing or self._attempt(question, plain(question), _FIRST_MOVES[Effort.LOW])
+            if packing is None:
+                undecided.append(question)
+            elif packing.verdict is Verdict.FOUND:
+                return packing
+        if self._open is None:
+            return None
+        self._open = undecided
+        return None if undecided else IMPOSSIBLE
+
+    def _exactly(self, question: Question, exact: ExactCounts, most: int) -> Packing | None:
         """The exact answer if it costs no more than `most` steps."""
         if exact.cost > min(most, self.budget.left):
             return None
         self.budget.spend(exact.cost)
         placed = exact.answer()
-        return IMPOSSIBLE if placed is None else _found(self.question, placed)
+        return IMPOSSIBLE if placed is None else _found(question, placed)
 
-    def _attempt(self, tuning: Tuning, moves: int) -> Packing | None:
+    def _attempt(self, question: Question, tuning: Tuning, moves: int) -> Packing | None:
         """Select and place under the tuning, with up to so many moves of repair."""
-        question = self.question
         if self.budget.left <= 0:
             return None
         selection = select(question.root, prices(question, tuning), tuning.leaves)
@@ -148,7 +184,7 @@ class _Turns:
         self.budget.spend(10 + question.fits.size // 100 + repair.steps)
         if housed:
             return _found(question, assign(*repair.result()))
-        for kind in repair.stuck:
+        for kind in repair.stuck if question is self.question else ():
             self._dearer[kind] = self._dearer.get(kind, 1.0) * 1.1
         return None
 

@@ -17,7 +17,7 @@ from muster.core.search.question import Question
 
 _MOST_NODES = 24
 """So many nodes are looked at for an ejection."""
-_CHECKS_A_STEP = 10
+_CHECKS_A_STEP = 5
 _Ejection = tuple[float, int, tuple[tuple[int, int], ...]]
 """Cost, node, and how many pods of which types leave it."""
 
@@ -64,7 +64,7 @@ class Repair:
             if not any(self._homeless):
                 return True
             kind = max(self.stuck, key=lambda item: (self._failures[item], self._size[item]))
-            self._checks += _CHECKS_A_STEP
+            self._checks += 2 * _CHECKS_A_STEP
             if not (self._settle(kind) or self._exchange(kind)):
                 self._failures[kind] += 1
                 if not self._eject_for(kind):
@@ -114,11 +114,14 @@ class Repair:
         return False
 
     def _eject_for(self, kind: int) -> bool:
+        around = self._chance.around_one
+        costs = [
+            failures * size * around(0.1) for failures, size in zip(self._failures, self._size, strict=True)
+        ]
         best: _Ejection = (inf, -1, ())
         for node in self._nearby(kind):
-            ejection = self._cheapest_ejection(kind, node)
-            if ejection[0] < best[0]:
-                best = ejection
+            if self._held[node][kind] < self._fits[node][kind]:
+                best = self._cheaper_ejection(kind, node, costs, best)
         _, node, leaving = best
         if node < 0:
             return False
@@ -134,41 +137,42 @@ class Repair:
         start = self._chance.below(len(hosts))
         return (hosts[start:] + hosts[:start])[:_MOST_NODES]
 
-    def _cheapest_ejection(self, kind: int, node: int) -> _Ejection:
-        """The pods of one or two other types that are cheapest to drive out so that one of the type fits."""
-        if self._held[node][kind] >= self._fits[node][kind]:
-            return inf, -1, ()
+    def _cheaper_ejection(self, kind: int, node: int, costs: list[float], best: _Ejection) -> _Ejection:
+        """The pods of one or two other types whose leaving lets one of the type in, if they cost less than the best."""
         room, demand = self._room[node], self._demand[kind]
         lacking = [(r, demand[r] - room[r]) for r in self._asked[kind] if demand[r] > room[r]]
-        others = [other for other, number in enumerate(self._held[node]) if number and other != kind]
-        options: list[_Ejection] = []
-        for place, other in enumerate(others):
-            number = self._leaving(other, node, lacking)
-            if number:
-                options.append((number * self._cost(other), node, ((other, number),)))
+        pairing: list[int] = []
+        for other, held in enumerate(self._held[node]):
+            if not held or other == kind or costs[other] >= best[0]:
+                continue
+            number = self._leaving(other, lacking)
+            if 0 < number <= held and number * costs[other] < best[0]:
+                best = number * costs[other], node, ((other, number),)
             if number != 1:
-                options += [
-                    (self._cost(other) + self._cost(second), node, ((other, 1), (second, 1)))
-                    for second in others[place + 1 :]
-                    if all(
-                        self._demand[other][r] + self._demand[second][r] >= amount for r, amount in lacking
-                    )
-                ]
-        self._checks += 1 + len(others) * (len(others) + 1) // 2
-        return min(options, default=(inf, -1, ()))
+                pairing.append(other)
+        for place, other in enumerate(pairing):
+            for second in pairing[place + 1 :]:
+                self._checks += 1
+                cost = costs[other] + costs[second]
+                if cost < best[0] and self._give(other, second, lacking):
+                    best = cost, node, ((other, 1), (second, 1))
+        self._checks += 2 + len(pairing)
+        return best
 
-    def _leaving(self, other: int, node: int, lacking: list[tuple[int, int]]) -> int:
+    def _leaving(self, other: int, lacking: list[tuple[int, int]]) -> int:
         """How many of the other type must leave by themselves; 0 if that does not help."""
         number = 1
+        demand = self._demand[other]
         for resource, amount in lacking:
-            given = self._demand[other][resource]
-            if not given:
+            if not demand[resource]:
                 return 0
-            number = max(number, -(-amount // given))
-        return number if number <= self._held[node][other] else 0
+            number = max(number, -(-amount // demand[resource]))
+        return number
 
-    def _cost(self, kind: int) -> float:
-        return self._failures[kind] * self._size[kind] * self._chance.around_one(0.1)
+    def _give(self, first: int, second: int, lacking: list[tuple[int, int]]) -> bool:
+        """Whether one pod of each gives what is lacking."""
+        one, other = self._demand[first], self._demand[second]
+        return all(one[resource] + other[resource] >= amount for resource, amount in lacking)
 
     def _has_room(self, kind: int, node: int) -> bool:
         self._checks += 1
