@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.endtoend.cluster import Cluster
+from tests.endtoend.collector import Collector, running_collector
 from tests.endtoend.service import Service
 from tests.postgres_server import PostgresServer
 
@@ -27,3 +28,9 @@ def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 @pytest.fixture
 def cluster(service: Service) -> Cluster:
     return Cluster(service, f"cluster-{next(_numbers)}")
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    with running_collector() as collector:
+        yield collector

@@ -1,42 +1,23 @@
-"""Spans of a real cycle arrive at a collector that speaks OTLP over gRPC."""
+"""Spans of real cycles arrive at a collector: a span a level, nested as the groups are, in the trace of who asked."""
 
-from collections.abc import Iterator
-from concurrent import futures
 from pathlib import Path
 
-import grpc
-import pytest
-from opentelemetry.proto.collector.trace.v1 import trace_service_pb2, trace_service_pb2_grpc
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from tests.endtoend.cluster import Cluster
+from muster.client.manifests import read_paths
+from muster.v1 import cluster_service_pb2 as pb
+from tests.endtoend.cluster import CALL_SECONDS, WAIT_SECONDS, Cluster
+from tests.endtoend.collector import Collector, attributes, candidates
 from tests.endtoend.service import LOCAL, Service, gang, node
 
-
-class Collector(trace_service_pb2_grpc.TraceServiceServicer):
-    """Keeps every span that it is sent, by name."""
-
-    def __init__(self) -> None:
-        self.spans: list[Span] = []
-        self.address = ""
-
-    def Export(  # noqa: N802 - gRPC's name
-        self, request: trace_service_pb2.ExportTraceServiceRequest, context: grpc.ServicerContext
-    ) -> trace_service_pb2.ExportTraceServiceResponse:
-        for each in request.resource_spans:
-            self.spans += [span for scope in each.scope_spans for span in scope.spans]
-        return trace_service_pb2.ExportTraceServiceResponse()
-
-
-@pytest.fixture
-def collector() -> Iterator[Collector]:
-    collector = Collector()
-    server = grpc.server(futures.ThreadPoolExecutor(2))
-    trace_service_pb2_grpc.add_TraceServiceServicer_to_server(collector, server)  # type: ignore[no-untyped-call]
-    collector.address = f"http://127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
-    server.start()
-    yield collector
-    server.stop(0).wait()
+TREE = Path(__file__).resolve().parents[2] / "docs/examples/tree.yaml"
+TRACE_ID, CALLER_SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+TRACEPARENT = f"00-{TRACE_ID}-{CALLER_SPAN}-01"
+GROUP_ATTRIBUTES = {"level", "kind", "key", "policy", "m", "s", "r", "u", "uu", "status", "domain"} | {
+    "tried",
+    "pruned",
+    "pods",
+}
 
 
 def test_the_spans_of_a_gang_s_cycle_reach_the_collector_under_the_decision_s_trace(
@@ -50,7 +31,7 @@ def test_the_spans_of_a_gang_s_cycle_reach_the_collector_under_the_decision_s_tr
 
         status = service.stop()
 
-    cycle = [span for span in collector.spans if span.trace_id.hex() == decision.trace_id]
+    cycle = collector.trace(decision.trace_id)
     assert status == 0
     assert {span.name for span in cycle} >= {"muster.cycle", "muster.group", "muster.pods", "muster.commit"}
     [group] = [span for span in cycle if span.name == "muster.group"]
@@ -58,3 +39,112 @@ def test_the_spans_of_a_gang_s_cycle_reach_the_collector_under_the_decision_s_tr
     assert group.parent_span_id == top.span_id
     [pods] = [span for span in cycle if span.name == "muster.pods"]
     assert pods.parent_span_id == group.span_id
+
+
+class Trace:
+    """One trace of one unit, by the short names of its groups."""
+
+    def __init__(self, spans: list[Span]) -> None:
+        self.by_id = {span.span_id: span for span in spans}
+        [self.cycle] = [span for span in spans if span.name == "muster.cycle"]
+        self.groups = {self.name(span): span for span in spans if span.name == "muster.group"}
+        self.pods = [span for span in spans if span.name == "muster.pods"]
+
+    def name(self, span: Span) -> str:
+        return str(attributes(span)["key"]).rpartition("/")[2]
+
+    def path(self, span: Span) -> list[str]:
+        """The groups around a span, from the root, the span itself included."""
+        above = self.by_id.get(span.parent_span_id)
+        return [*(self.path(above) if above is not None else []), *self._step(span)]
+
+    def _step(self, span: Span) -> list[str]:
+        return [self.name(span)] if span.name == "muster.group" else []
+
+    def children(self, name: str) -> list[dict[str, object]]:
+        """What the groups right below one came to."""
+        parent = self.groups[name].span_id
+        return [attributes(span) for span in self.groups.values() if span.parent_span_id == parent]
+
+    def placed(self, name: str) -> int:
+        """Pods that spans below a group placed."""
+        found = [attributes(span)["pods"] for span in self.pods if name in self.path(span)]
+        return sum(int(str(pods)) for pods in found)
+
+
+def traced_tree(database: str, log: Path, collector: Collector) -> Trace:
+    """The trace of a tree of three levels that an Apply with a trace context of its own made."""
+    objects = read_paths([str(TREE)]).objects
+    environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.address}
+    with Service(database, log, LOCAL, environment) as service:
+        service.cluster.Apply(
+            pb.ApplyRequest(cluster="traced", objects=objects),
+            timeout=CALL_SECONDS,
+            metadata=(("traceparent", TRACEPARENT),),
+        )
+        cluster = Cluster(service, "traced")
+        decision = cluster.schedule("CompositePodGroup", "run", wait=WAIT_SECONDS).decision
+        assert service.stop() == 0
+    assert decision.trace_id == TRACE_ID
+    return Trace(collector.trace(TRACE_ID))
+
+
+def test_a_tree_of_three_levels_is_a_span_a_group_nested_as_the_groups_are(
+    sqlite_database: str, tmp_path: Path, collector: Collector
+) -> None:
+    trace = traced_tree(sqlite_database, tmp_path / "log", collector)
+
+    assert {name: trace.path(span) for name, span in trace.groups.items()} == {
+        "run": ["run"],
+        "replica-0": ["run", "replica-0"],
+        "driver-0": ["run", "replica-0", "driver-0"],
+        "workers-0": ["run", "replica-0", "workers-0"],
+        "replica-1": ["run", "replica-1"],
+        "driver-1": ["run", "replica-1", "driver-1"],
+        "workers-1": ["run", "replica-1", "workers-1"],
+    }
+    assert trace.groups["run"].parent_span_id == trace.cycle.span_id
+    assert trace.cycle.parent_span_id.hex() == CALLER_SPAN
+    told = {name: attributes(span) for name, span in trace.groups.items()}
+    assert {name: len(trace.path(trace.groups[name])) for name in told} == {
+        name: each["level"] for name, each in told.items()
+    }
+    assert all(each.keys() >= GROUP_ATTRIBUTES for each in told.values())
+
+
+def test_the_counts_of_a_tree_s_spans_add_up_level_by_level(
+    sqlite_database: str, tmp_path: Path, collector: Collector
+) -> None:
+    trace = traced_tree(sqlite_database, tmp_path / "log", collector)
+
+    told = {name: attributes(span) for name, span in trace.groups.items()}
+    assert {
+        name: (each["m"], each["s"], each["r"], each["u"], each["uu"]) for name, each in told.items()
+    } == {
+        "run": (2, 2, 0, 0, 0),
+        "replica-0": (2, 2, 0, 0, 0),
+        "driver-0": (1, 1, 0, 0, 0),
+        "workers-0": (3, 3, 0, 0, 0),
+        "replica-1": (2, 2, 0, 0, 0),
+        "driver-1": (1, 1, 0, 0, 0),
+        "workers-1": (3, 3, 0, 0, 0),
+    }
+    for name, each in told.items():
+        below = trace.children(name)
+        assert each["pods"] == trace.placed(name)
+        assert not below or each["pods"] == sum(int(str(child["pods"])) for child in below)
+        assert not below or each["s"] == sum(child["status"] == "SUCCESS" for child in below)
+        assert each["tried"] == sum(not candidate["pruned"] for candidate in candidates(trace.groups[name]))
+        assert each["pruned"] == sum(
+            bool(candidate["pruned"]) for candidate in candidates(trace.groups[name])
+        )
+    assert attributes(trace.cycle)["pods"] == told["run"]["pods"] == 8
+    assert {name: each["domain"] for name, each in told.items() if each["domain"]} == {
+        "run": "b",
+        "workers-0": "b1",
+        "workers-1": "b2",
+    }
+    assert {str(each["domain"]): each["status"] for each in candidates(trace.groups["run"])} == {
+        "a": "UNSCHEDULABLE",
+        "b": "SUCCESS",
+    }

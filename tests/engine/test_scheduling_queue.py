@@ -1,0 +1,99 @@
+"""What the queue tells of its moves, and whose trace a unit's next cycle belongs to."""
+
+from muster.engine.ports import QueuedUnit
+from muster.engine.queueing_hints import EventKind
+from muster.engine.scheduling_queue import SchedulingQueue
+from muster.engine.telemetry_port import NullTelemetry
+from muster.model.meta import ObjectKey
+
+UNIT = ObjectKey("PodGroup", "default", "g")
+SECOND_US = 1_000_000
+
+
+class Listening(NullTelemetry):
+    """Notes moves; `traceparent` is that of the call which is being served."""
+
+    def __init__(self) -> None:
+        self.moves: list[tuple[str, str]] = []
+        self.traceparent = ""
+
+    def caller(self) -> str:
+        return self.traceparent
+
+    def queue_moved(self, state: str, event: str, units: int) -> None:
+        self.moves += [(state, event)] * units
+
+
+def listened_queue() -> tuple[SchedulingQueue, Listening]:
+    listening = Listening()
+    return SchedulingQueue(_ignore, listening), listening
+
+
+def _ignore(key: ObjectKey, row: QueuedUnit | None) -> None:
+    return None
+
+
+def test_each_move_into_a_state_is_told_with_its_cause() -> None:
+    queue, listening = listened_queue()
+
+    queue.gated(UNIT, 0, 0, "1 of 2 members")
+    queue.changed(UNIT, 0, 0)
+    queue.pop()
+    queue.landed(UNIT)
+    queue.failed(UNIT, 0, ("INSUFFICIENT_CPU",), "no room")
+    queue.happened([EventKind.POD_BOUND, EventKind.NODE_ADDED], SECOND_US)
+    queue.pop()
+    queue.landed(UNIT)
+    queue.errored(UNIT, SECOND_US, "broken")
+    queue.due(60 * SECOND_US)
+    queue.bring_forward(UNIT)
+
+    assert listening.moves == [
+        ("GATED", "UnitGated"),
+        ("ACTIVE", "UnitChanged"),
+        ("UNSCHEDULABLE", "ScheduleAttemptFailure"),
+        ("ACTIVE", "NodeAdded"),
+        ("BACKOFF", "ScheduleAttemptError"),
+        ("ACTIVE", "BackoffComplete"),
+    ]
+
+
+def test_a_unit_that_stays_as_it_is_has_not_moved() -> None:
+    queue, listening = listened_queue()
+
+    queue.changed(UNIT, 0, 0)
+    queue.changed(UNIT, 0, 0)
+
+    assert listening.moves == [("ACTIVE", "UnitChanged")]
+
+
+def test_the_call_that_made_a_unit_active_is_told_once_to_its_next_cycle() -> None:
+    queue, listening = listened_queue()
+    listening.traceparent = "00-a-b-01"
+    queue.changed(UNIT, 0, 0)
+    listening.traceparent = ""
+
+    assert queue.take_caller(UNIT) == "00-a-b-01"
+    assert queue.take_caller(UNIT) == ""
+
+
+def test_a_call_that_asks_for_a_cycle_of_an_active_unit_has_it_in_its_trace() -> None:
+    queue, listening = listened_queue()
+    queue.changed(UNIT, 0, 0)
+    listening.traceparent = "00-c-d-01"
+
+    queue.bring_forward(UNIT)
+
+    assert queue.take_caller(UNIT) == "00-c-d-01"
+
+
+def test_a_unit_that_left_leaves_no_caller_behind() -> None:
+    queue, listening = listened_queue()
+    listening.traceparent = "00-a-b-01"
+    queue.changed(UNIT, 0, 0)
+    queue.remove(UNIT)
+    listening.traceparent = ""
+
+    queue.changed(UNIT, 0, 0)
+
+    assert queue.take_caller(UNIT) == ""
