@@ -14,7 +14,7 @@ import numpy as np
 
 from muster.core.arrays import BoolArray, IntArray
 from muster.core.search.domain_choices import REQUIRED, State, give_up, is_open, take
-from muster.core.search.domain_form import Entry, Form, holds_nodes
+from muster.core.search.domain_form import Entry, Form, cells_open_to
 from muster.core.search.domain_measures import counting_bound_fails
 from muster.core.search.domain_memo import IMPOSSIBLE, UNKNOWN, Answer
 from muster.core.search.domain_parts import Part, Parts, in_order, kinds_of
@@ -72,7 +72,9 @@ class Assignment:
         self._left = self._cells.room.copy()
         self._tops = frozenset(self.form.tops)
         self._pinned = any(len(part.all_pins) for part in self.parts)
-        self._allowed = {entry.part.kind: self._cells_for(entry.part) for entry in self.form.tops}
+        self._allowed = {
+            entry.part.kind: cells_open_to(entry.part, self._cells, self.key) for entry in self.form.tops
+        }
         if self._counted_out():
             return IMPOSSIBLE
         self._scale = 1.0 / np.maximum(self.region.room, 1)
@@ -84,16 +86,6 @@ class Assignment:
             if answer is not None or self.questions.budget.left <= 0 or self._packings <= 0:
                 return answer or UNKNOWN
         return UNKNOWN
-
-    def _cells_for(self, part: Part) -> BoolArray:
-        """[C] cells that the bounds leave open for a part alone."""
-        cells = self._cells
-        allowed = (part.least <= cells.room).all(axis=1) & part.may_fit(cells.fits)
-        if part.key == self.key:
-            allowed &= cells.labelled
-        if len(part.all_pins):
-            allowed &= np.array([holds_nodes(cell, part.pins) for cell in cells.regions], dtype=np.bool_)
-        return allowed
 
     def _counted_out(self) -> bool:
         required = [entry.part for entry in self.form.tops if entry.choice == REQUIRED]

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from muster.core.arrays import IntArray
+from muster.core.arrays import BoolArray, IntArray
 from muster.core.search.domain_choices import REQUIRED, Choice, State, give_up, is_open
 from muster.core.search.domain_parts import Part, Parts
-from muster.core.search.domain_regions import Region, Regions
+from muster.core.search.domain_regions import Cells, Region, Regions
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,16 @@ def form_of(regions: Regions, region: Region, parts: Parts) -> Form | None:
 def holds_nodes(region: Region, nodes: IntArray) -> bool:
     """Whether all the nodes are in the region."""
     return not len(nodes) or bool(np.isin(nodes, region.nodes, assume_unique=True).all())
+
+
+def cells_open_to(part: Part, cells: Cells, key: str) -> BoolArray:
+    """[C] cells, made by the label `key`, that bounds, labels and pins leave open for a part alone."""
+    open_ = (part.least <= cells.room).all(axis=1) & part.may_fit(cells.fits)
+    if part.key == key:
+        open_ &= cells.labelled
+    if len(part.pins):
+        open_ &= np.array([holds_nodes(cell, part.pins) for cell in cells.regions], dtype=np.bool_)
+    return open_
 
 
 def is_flat(regions: Regions, region: Region, part: Part) -> bool:

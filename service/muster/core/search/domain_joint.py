@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from muster.core.search.domain_choices import REQUIRED, Choice, State, give_up, is_open, take
-from muster.core.search.domain_form import holds_nodes, is_flat
+from muster.core.search.domain_form import cells_open_to, holds_nodes, is_flat
 from muster.core.search.domain_memo import IMPOSSIBLE, UNKNOWN, Answer
 from muster.core.search.domain_parts import Part, Parts, in_order
 from muster.core.search.domain_questions import Questions
@@ -147,7 +147,7 @@ class JointSearch:
         """Cells open by the bounds, tightest first; of untouched alike ones the first, of equal parts one order."""
         part, regions = goal.part, self.questions.regions
         cells = regions.cells(goal.region, key)
-        allowed = (part.least <= cells.room).all(axis=1) & part.may_fit(cells.fits) & cells.labelled
+        allowed = cells_open_to(part, cells, key)
         if goal.choice == REQUIRED and draft.last[:2] == (part.kind, goal.region.number):
             allowed[: draft.last[2]] = False
         same = regions.coarsest(goal.region, regions.live_keys(goal.region, regions.codes)) == key
