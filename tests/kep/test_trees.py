@@ -1,27 +1,9 @@
 """Paragraphs of KEP-6012 about groups of groups and their domains."""
 
 from muster.core.decision import Status
-from tests.dsl import Cluster, basic, block, composite, gang, node, pod, pod_group, rack
+from tests.dsl import Cluster, basic, composite, gang, node, pod, pod_group, rack
 
 UNSCHEDULABLE, SUCCESS = Status.UNSCHEDULABLE, Status.SUCCESS
-
-
-def test_root_moves_to_block_b_when_a_sibling_takes_the_only_big_rack_of_block_a() -> None:
-    cluster = Cluster(
-        block("A", rack("A1", free=3), rack("A2", free=5)), block("B", rack("B1", free=5), rack("B2", free=5))
-    )
-    root = composite(
-        "root",
-        gang(2),
-        pod_group("pg-1", gang(5), same="rack", pods=5),
-        pod_group("pg-2", gang(5), same="rack", pods=5),
-        same="block",
-    )
-
-    result = cluster.schedule(root)
-
-    assert result.tried("root") == {"A": UNSCHEDULABLE, "B": SUCCESS}
-    assert result.placed == {"root": "B", "pg-1": "B1", "pg-2": "B2"}
 
 
 def test_extra_pods_never_take_what_a_sibling_needs_for_its_minimum() -> None:
