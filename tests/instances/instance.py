@@ -1,7 +1,7 @@
 """What an instance file says: a small cluster, what runs on it, one root unit to place, and a verdict proved elsewhere.
 
-A family is a JSON list of `{seed, verdict, instance}`; `cheapest` beside them means that the unit may evict. Amounts:
-cpu in milli, memory in MiB, anything else in pieces. A node without "pods" has 110 slots.
+A family is a JSON list of `{seed, verdict, instance}`. Its units may evict if any of its records names the `cheapest`
+victims. Amounts: cpu in milli, memory in MiB, anything else in pieces. A node without "pods" has 110 slots.
 """
 
 from __future__ import annotations
@@ -138,15 +138,16 @@ def family(path: Path) -> list[Case]:
     """The cases of a file in its order. Raises InstanceFormatError."""
     try:
         listed = json.loads(path.read_text(encoding="utf-8"))
+        may_evict = any("cheapest" in item for item in listed)
         return [
-            Case(path.stem, item["seed"], item["verdict"], instance_of(item["instance"], "cheapest" in item))
+            Case(path.stem, item["seed"], item["verdict"], instance_of(item["instance"], may_evict=may_evict))
             for item in listed
         ]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InstanceFormatError(f"{path}: no family of instances: {error!r}") from error
 
 
-def instance_of(written: Mapping[str, Any], may_evict: bool = False) -> Instance:
+def instance_of(written: Mapping[str, Any], *, may_evict: bool = False) -> Instance:
     """An instance as it is written. Raises KeyError or TypeError if something is missing."""
     return Instance(
         target=written["target"],
