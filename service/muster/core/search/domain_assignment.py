@@ -7,6 +7,7 @@ is packed last, in what is left.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -25,6 +26,8 @@ from muster.core.search.packing import Verdict
 
 _RUNS = 3
 """How often one question starts again with parts that failed first, each time with twice the tries."""
+_ASSIGNING = 8
+"""Steps that one try costs besides its question."""
 _GIVE_UP, _PASS, _ANYWHERE = -1, -2, -3
 """Options of an entry besides its cells: to be spared, not to be wanted any more, and to be packed last."""
 
@@ -88,12 +91,16 @@ class Assignment:
         return UNKNOWN
 
     def _counted_out(self) -> bool:
-        required = [entry.part for entry in self.form.tops if entry.choice == REQUIRED]
+        required = {entry.part.kind: entry.part for entry in self.form.tops if entry.choice == REQUIRED}
         if not required:
             return False
-        allowed = np.stack([self._allowed[part.kind] for part in required])
-        least = np.stack([part.least for part in required])
-        return not allowed.any(axis=1).all() or counting_bound_fails(least, allowed, self._cells.room)
+        counts = Counter(entry.part.kind for entry in self.form.tops if entry.choice == REQUIRED)
+        numbers = np.array([counts[kind] for kind in required])
+        allowed = np.stack([self._allowed[kind] for kind in required])
+        least = np.stack([part.least for part in required.values()])
+        return not allowed.any(axis=1).all() or counting_bound_fails(
+            least, numbers, allowed, self._cells.room
+        )
 
     def _cheapest(self) -> dict[Entry, bool]:
         """Which entries are among as many of the cheapest of their choice as it needs."""
@@ -208,7 +215,7 @@ class Assignment:
         return state if self._all_open(self._entries[position + 1 :]) else None
 
     def _assign(self, part: Part, cell: int, frame: _Frame) -> bool:
-        self.questions.budget.spend(2)
+        self.questions.budget.spend(_ASSIGNING)
         before = self._held.get(cell)
         inside = part.settled if part.key == self.key else part
         parts = in_order((*(before or ()), inside))

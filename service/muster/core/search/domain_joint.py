@@ -20,6 +20,9 @@ from muster.core.search.domain_regions import Region
 from muster.core.search.packing import Verdict
 from muster.core.search.problem import Problem, SearchGroup, SearchLeaf, SearchNode
 
+_CHOOSING = 8
+"""Steps that one domain tried for a part costs besides its question."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Goal:
@@ -133,7 +136,7 @@ class JointSearch:
         part, region = goal.part, goal.region
         inside = part.settled
         for place, cell in self._candidates(draft, goal, key):
-            self.questions.budget.spend(2)
+            self.questions.budget.spend(_CHOOSING)
             before = next((parts for known, parts in draft.held if known is cell), ())
             parts = in_order((*before, inside))
             if self.questions.ask(cell, parts).verdict is Verdict.IMPOSSIBLE:

@@ -43,30 +43,28 @@ def measures_of(problem: Problem) -> Measures:
     return Measures(np.concatenate(weights), np.concatenate(room), fits)
 
 
-def counting_bound_fails(least: IntArray, allowed: BoolArray, room: IntArray) -> bool:
+def counting_bound_fails(least: IntArray, numbers: IntArray, allowed: BoolArray, room: IntArray) -> bool:
     """Whether parts that each need a whole cell of those allowed certainly do not all find one.
 
-    least: [I, M] what a part takes at least. allowed: [I, C]. room: [C, M]. For the parts that are bound to the same
-    cells, what they take is held against the room there, and their number against how many so large fit cell by cell.
+    least: [K, M] what a part of each kind takes at least. numbers: [K] how many there are. allowed: [K, C].
+    room: [C, M]. For the parts that are bound to the same cells, what they take is held against the room there, and
+    their number against how many so large fit cell by cell.
     """
-    sets = np.unique(allowed, axis=0)[:_MOST_SETS]
-    for cells in [*sets, allowed.any(axis=0)]:
+    everywhere = allowed.any(axis=0)
+    sets = {cells.tobytes(): cells for cells in [everywhere, *allowed[:_MOST_SETS]]}
+    for cells in sets.values():
         bound = ~(allowed & ~cells).any(axis=1)
-        if _too_much(least[bound], room[cells]):
+        if _too_much(least[bound], numbers[bound], room[cells]):
             return True
     return False
 
 
-def _too_much(least: IntArray, room: IntArray) -> bool:
-    if (least.sum(axis=0) > room.sum(axis=0)).any():
+def _too_much(least: IntArray, numbers: IntArray, room: IntArray) -> bool:
+    if (numbers @ least > room.sum(axis=0)).any():
         return True
-    for taken, offered in zip(least.T, room.T, strict=True):
-        sizes, numbers = np.unique(taken[taken > 0], return_counts=True)
-        as_large = np.cumsum(numbers[::-1])[::-1]
-        for size, number in zip(sizes.tolist(), as_large.tolist(), strict=True):
-            if (offered // size).sum() < number:
-                return True
-    return False
+    as_large = (numbers[None, :, None] * (least[None] >= least[:, None])).sum(axis=1)
+    cells_full = (room[None] // np.maximum(least, 1)[:, None]).sum(axis=1)
+    return bool(((as_large > cells_full) & (least > 0)).any())
 
 
 def _fits(problem: Problem) -> IntArray:

@@ -137,13 +137,12 @@ class PartTable:
 
     def _least_of_leaf(self, leaf: SearchLeaf) -> IntArray:
         """Per measure, the weight of the cheapest pods."""
-        types = [kind for kind, _ in leaf.supply]
-        numbers = np.array([number for _, number in leaf.supply], dtype=np.int64)
-        least = self._nothing()
-        for measure, weights in enumerate(self.measures.weights[:, types]):
-            order = np.argsort(weights, kind="stable")
-            before = np.cumsum(numbers[order]) - numbers[order]
-            least[measure] = int((np.clip(leaf.need - before, 0, numbers[order]) * weights[order]).sum())
+        types, supply = zip(*leaf.supply, strict=True)
+        weights = self.measures.weights[:, types]
+        order = np.argsort(weights, axis=1, kind="stable")
+        numbers = np.array(supply, dtype=np.int64)[order]
+        taken = np.clip(leaf.need - (np.cumsum(numbers, axis=1) - numbers), 0, numbers)
+        least: IntArray = (taken * np.take_along_axis(weights, order, axis=1)).sum(axis=1)
         return least
 
     def _nothing(self) -> IntArray:

@@ -24,6 +24,8 @@ _PACKING_STEPS = 1_000
 _TRIES = 100
 _FINAL_PACKINGS = 4
 _EXTENDING_STEPS = 200
+_ASKING = 10
+_NODES_PER_STEP = 50
 
 
 @dataclass(slots=True)
@@ -59,7 +61,7 @@ class Questions:
         if answer is None:
             if self.budget.left <= 0:
                 return UNKNOWN
-            self.budget.spend(2)
+            self.budget.spend(_ASKING + len(region.nodes) // _NODES_PER_STEP)
             answer = IMPOSSIBLE if _ruled_out(region, parts) else self.resolve(self, region, parts)
             self.memo.put(place, kinds, self.level, answer)
         return answer
@@ -70,6 +72,11 @@ class Questions:
             return "region", region.number
         return "shape", self.regions.shape(region).shape
 
+    def _order(self, region: Region, parts: Parts) -> IntArray:
+        """The region's nodes as answers count them."""
+        kind, _ = self.place_of(region, parts)
+        return region.nodes if kind == "region" else self.regions.shape(region).order
+
     def found(self, region: Region, parts: Parts) -> Placed | None:
         """A packing that is known already."""
         answer = self.memo.found(self.place_of(region, parts), kinds_of(parts))
@@ -78,13 +85,13 @@ class Questions:
     def placed(self, region: Region, parts: Parts, answer: Answer) -> Placed:
         """What an answer for alike regions and parts means for these."""
         leaves = leaves_of(parts)
-        order = self.regions.shape(region).order
+        order = self._order(region, parts)
         return [(leaves[leaf], kind, int(order[node]), number) for leaf, kind, node, number in answer.placed]
 
     def answer(self, region: Region, parts: Parts, placed: Placed) -> Answer:
         """A packing found for these parts, as an answer for all alike ones."""
         leaf_places = {leaf: place for place, leaf in enumerate(leaves_of(parts))}
-        order = self.regions.shape(region).order
+        order = self._order(region, parts)
         by_node = np.argsort(order)
         nodes = by_node[np.searchsorted(order, [node for _, _, node, _ in placed], sorter=by_node)].tolist()
         return Answer(

@@ -28,6 +28,8 @@ from muster.model.meta import ObjectKey
 _SHARES = (25, 60)
 """Percent of the budget that the first levels may use; those that follow have the rest."""
 _LEVELS = 8
+_PREPARING = 60
+_NODES_PER_STEP = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class DomainPacking:
 
 def place_in_domains(problem: Problem, nodes: NodeTable, budget: Budget) -> DomainPacking:
     """Whether the problem's root can have its minimum with every topology constraint kept. nodes: the snapshot's."""
+    budget.spend(_PREPARING + len(problem.slots) // _NODES_PER_STEP)
     measures = measures_of(problem)
     root = PartTable(nodes, measures).part(problem.root)
     if root is None:
