@@ -42,7 +42,7 @@ _SHORT_STATUS = {"unschedulable_and_unresolvable": "unresolvable"}
 _SEARCH_ENDS = {
     SearchEnd.SEARCH_END_FOUND: "found a placement that greedy placement misses",
     SearchEnd.SEARCH_END_EXHAUSTED: "proved that no placement exists",
-    SearchEnd.SEARCH_END_BUDGET_SPENT: "ended undecided, its budget is spent",
+    SearchEnd.SEARCH_END_BUDGET_SPENT: "ended without a placement or a proof",
 }
 
 

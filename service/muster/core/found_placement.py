@@ -1,18 +1,18 @@
 """A placement that the search found becomes trials with assumed pods, as if the recursion had placed it (KEP-6012).
 
 Fill goes on from there. Where pods have filters that the search does not know (they read other nodes), each pod is
-asked for again, and those that their node refuses look for another one in their domain.
+asked for again, in an order in which filters may let them in, and those that their nodes refuse look for another one
+in their domain.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from muster.core.arrays import Slots
 from muster.core.decision import Status
 from muster.core.domains import CLUSTER, Domain
 from muster.core.ordering import Batch, batches_of
@@ -32,7 +32,16 @@ def assume_found(
     Of equal pods the first created are placed.
     """
     mark = ledger.mark()
-    trial = _Assuming(snapshot, unit, placer, ledger, found).trial(found.problem.root, CLUSTER)
+    shares = list(_shares(snapshot, unit, found))
+    if found.problem.exact:
+        for share in shares:
+            share.settle(ledger, len(share.slots))
+    else:
+        _settle_by_filters(snapshot, placer, ledger, shares)
+    by_leaf: dict[int, list[_Share]] = defaultdict(list)
+    for share in shares:
+        by_leaf[share.leaf].append(share)
+    trial = _trial(found.problem.root, found, by_leaf)
     if trial is None or trial.status is not Status.SUCCESS:
         ledger.rollback(mark)
         return None
@@ -40,67 +49,80 @@ def assume_found(
 
 
 @dataclass(slots=True)
-class _Assuming:
-    snapshot: Snapshot
-    unit: Unit
-    placer: PodPlacer
-    ledger: Ledger
-    found: FoundPlacement
-    nodes: dict[tuple[int, int], list[int]] = field(default_factory=lambda: defaultdict(list))
-    """Per leaf and type: the slot for each pod."""
+class _Share:
+    """What one batch of a leaf's pods got: `slots` for its first pods, of which `taken` are assumed."""
 
-    def __post_init__(self) -> None:
-        slots = self.found.problem.slots.tolist()
-        for leaf, kind, node, number in self.found.counts:
-            self.nodes[leaf, kind] += [slots[node]] * number
+    leaf: int
+    batch: Batch
+    slots: list[int]
+    domain: Domain
+    taken: int = 0
 
-    def trial(self, node: SearchNode, outer: Domain) -> Trial | None:
-        """The trial of a group, None if the placement leaves it out."""
-        trial = begin(node.group)
-        domain = trial.domain = self.found.domains.get(node.group.key)
-        if isinstance(node, SearchLeaf):
-            self._place(trial, node, domain or outer)
-            return trial if trial.placed > node.group.satisfied else None
+    @property
+    def rest(self) -> Batch:
+        """The pods without a node."""
+        return Batch(self.batch.signature, self.batch.pods[self.taken :], self.batch.excluded)
+
+    def settle(self, ledger: Ledger, number: int) -> None:
+        """Assume the next pods on the next slots."""
+        if number:
+            ledger.assume(self.rest, np.array(self.slots[:number], dtype=np.intp))
+            del self.slots[:number]
+            self.taken += number
+
+
+def _shares(snapshot: Snapshot, unit: Unit, found: FoundPlacement) -> Iterator[_Share]:
+    slots = found.problem.slots.tolist()
+    nodes: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for leaf, kind, node, number in found.counts:
+        nodes[leaf, kind] += [slots[node]] * number
+    for search_leaf, domain in _leaves(found.problem.root, found, CLUSTER):
+        for batch in batches_of(snapshot, unit, search_leaf.group.pods):
+            known = found.problem.types.get((batch.signature, batch.excluded))
+            left = nodes[search_leaf.index, known] if known is not None else []
+            share, left[:] = left[: len(batch.pods)], left[len(batch.pods) :]
+            yield _Share(search_leaf.index, batch, share, domain)
+
+
+def _leaves(node: SearchNode, found: FoundPlacement, outer: Domain) -> Iterator[tuple[SearchLeaf, Domain]]:
+    """Each leaf and the domain that it must stay in."""
+    domain = found.domains.get(node.group.key, outer)
+    if isinstance(node, SearchLeaf):
+        yield node, domain
+    else:
         for child in node.children:
-            known = self.trial(child, domain or outer)
-            if known is not None:
-                trial.children[_place_of(trial, child)] = known
-                if known.status is Status.SUCCESS:
-                    trial.tally.place()
-        return trial if any(trial.children) else None
-
-    def _place(self, trial: Trial, leaf: SearchLeaf, domain: Domain) -> None:
-        for batch, slots in self._shares(leaf):
-            taken = self._assume(batch, slots, domain) if len(slots) else 0
-            trial.tally.place(taken)
-            if taken < len(batch.pods):
-                trial.waiting.append(Batch(batch.signature, batch.pods[taken:], batch.excluded))
-
-    def _shares(self, leaf: SearchLeaf) -> Iterator[tuple[Batch, Slots]]:
-        """Each of the leaf's batches with the slots of its first pods."""
-        for batch in batches_of(self.snapshot, self.unit, leaf.group.pods):
-            kind = self.found.problem.types.get((batch.signature, batch.excluded))
-            slots = self.nodes[leaf.index, kind] if kind is not None else []
-            share, slots[:] = slots[: len(batch.pods)], slots[len(batch.pods) :]
-            yield batch, np.array(share, dtype=np.intp)
-
-    def _assume(self, batch: Batch, slots: Slots, domain: Domain) -> int:
-        """How many of the batch's first pods have a node now: as many as there are slots, unless filters refuse."""
-        if self.found.problem.exact:
-            self.ledger.assume(batch, slots)
-            return len(slots)
-        signature = self.snapshot.signatures[batch.signature]
-        taken = 0
-        for slot in slots:
-            if self.placer.admits(signature)[slot]:
-                self.ledger.assume(_after(batch, taken), np.array([slot], dtype=np.intp))
-                taken += 1
-        return taken + self.ledger.place(_after(batch, taken), len(slots) - taken, domain)
+            yield from _leaves(child, found, domain)
 
 
-def _after(batch: Batch, taken: int) -> Batch:
-    return Batch(batch.signature, batch.pods[taken:], batch.excluded)
+def _settle_by_filters(snapshot: Snapshot, placer: PodPlacer, ledger: Ledger, shares: list[_Share]) -> None:
+    """Assume what filters admit, as long as one more pod lets others in; then let the rest look for themselves."""
+    progress = True
+    while progress:
+        progress = False
+        for share in shares:
+            admits = placer.admits(snapshot.signatures[share.batch.signature])
+            place = next((place for place, slot in enumerate(share.slots) if admits[slot]), None)
+            if place is not None:
+                share.slots.insert(0, share.slots.pop(place))
+                share.settle(ledger, 1)
+                progress = True
+    for share in shares:
+        share.taken += ledger.place(share.rest, len(share.slots), share.domain)
 
 
-def _place_of(trial: Trial, child: SearchNode) -> int:
-    return next(place for place, group in enumerate(trial.group.children) if group is child.group)
+def _trial(node: SearchNode, found: FoundPlacement, shares: dict[int, list[_Share]]) -> Trial | None:
+    """The trial of a group, None if the placement leaves it out."""
+    trial = begin(node.group)
+    trial.domain = found.domains.get(node.group.key)
+    if isinstance(node, SearchLeaf):
+        trial.tally.place(sum(share.taken for share in shares[node.index]))
+        trial.waiting = [share.rest for share in shares[node.index] if share.rest.pods]
+        return trial if trial.placed > node.group.satisfied else None
+    places = {id(group): place for place, group in enumerate(node.group.children)}
+    for child in node.children:
+        known = _trial(child, found, shares)
+        if known is not None:
+            trial.children[places[id(child.group)]] = known
+            if known.status is Status.SUCCESS:
+                trial.tally.place()
+    return trial if any(trial.children) else None

@@ -29,7 +29,7 @@ from muster.engine.ports import AssignmentColumns, DecisionRecord
 from muster.engine.settlement import settle_unit
 from muster.model.meta import POD, ObjectKey
 from muster.model.pod import Pod
-from muster.model.variations import variation
+from muster.model.variations import variation, varied
 
 PodsByOrdinal = dict[int, Pod]
 
@@ -114,9 +114,9 @@ def commit_decision(
     _write_groups(mutation, unit.key, decision)
     _write_pods_left(mutation, unit, decision, pods)
     _move_unit(mutation, unit.key, decision)
-    record = replace(record, revision=mutation.revision, id=str(mutation.revision), assignments=columns)
+    record = varied(record, revision=mutation.revision, id=str(mutation.revision), assignments=columns)
     if not mutation.finish():
-        mutation.commit(())
+        mutation.commit()
     cluster.writes().decisions.append(record)
     cluster.remember(record)
     return record

@@ -12,6 +12,7 @@ from muster.model.group import (
 )
 from muster.model.meta import Condition
 from muster.model.pod import POD_SCHEDULED, PodStatus
+from muster.model.variations import varied
 
 TRUE = "True"
 FALSE = "False"
@@ -47,7 +48,7 @@ def with_group_condition(
         return group
     new = Condition(kind, TRUE if scheduled else FALSE, reason, message, group.generation, now_us)
     conditions = with_condition(group.conditions, new)
-    return group if conditions is group.conditions else replace(group, conditions=conditions)
+    return group if conditions is group.conditions else varied(group, conditions=conditions)
 
 
 class PodConditions:
@@ -71,6 +72,6 @@ class PodConditions:
         if made is None:
             new = Condition(POD_SCHEDULED, value, reason, message, generation, self._now_us)
             conditions = with_condition(status.conditions, new)
-            changed = status if conditions is status.conditions else replace(status, conditions=conditions)
+            changed = status if conditions is status.conditions else varied(status, conditions=conditions)
             made = self._made[key] = (status, changed)
         return made[1]

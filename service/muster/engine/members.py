@@ -64,9 +64,10 @@ class Members:
 
     def of(self, *standings: Standing) -> Iterator[Pod]:
         """Pods of these standings in creation order."""
-        wanted = frozenset(standings)
-        pods = (self.pods[ordinal] for ordinal in sorted(self.pods))
-        return (pod for pod in pods if standing(pod, self._names) in wanted)
+        pods = map(self.pods.__getitem__, sorted(self.pods))
+        if sum(self.counts[each] for each in set(standings)) == len(self.pods):
+            return pods
+        return (pod for pod in pods if standing(pod, self._names) in standings)
 
     @property
     def unbound(self) -> int:

@@ -7,7 +7,6 @@ event may help are woken; the log entry is made. A mutation that changed nothing
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 from muster.engine.cluster import Cluster
@@ -22,6 +21,7 @@ from muster.model.node import Node
 from muster.model.objects import ClusterObject
 from muster.model.pod import Pod, PodStatus
 from muster.model.priority import PriorityClass
+from muster.model.variations import varied
 
 
 class Edit(NamedTuple):
@@ -36,7 +36,10 @@ class Edit(NamedTuple):
 
 
 class Mutation:
-    """`revision` and `now_us` are what all objects of this revision carry. Must be finished in the same loop step."""
+    """`revision` and `now_us` are what all objects of this revision carry. Must be finished in the same loop step.
+
+    touched_pods: pods that concern their unit, each with its group.
+    """
 
     def __init__(self, cluster: Cluster, now_us: int) -> None:
         self.cluster = cluster
@@ -47,7 +50,7 @@ class Mutation:
         self.edits: dict[ObjectKey, Edit] = {}
         self.touched_groups: dict[ObjectKey, None] = {}
         self.restructured: dict[ObjectKey, None] = {}
-        self.touched_pods: dict[ObjectKey, None] = {}
+        self.touched_pods: dict[ObjectKey, ObjectKey | None] = {}
         self.settled_units: set[ObjectKey] = set()
         self.events: dict[EventKind, None] = {}
 
@@ -91,12 +94,12 @@ class Mutation:
     def set_pod_status(self, pod: Pod, status: PodStatus) -> None:
         """Restate a pod if its status changed."""
         if status is not pod.status:
-            self.restate(replace(pod, status=status, resource_version=self.revision))
+            self.restate(varied(pod, status=status, resource_version=self.revision))
 
     def set_group(self, group: AnyGroup, changed: AnyGroup) -> None:
         """Restate a group if its conditions changed."""
         if changed is not group:
-            self.restate(replace(changed, resource_version=self.revision))
+            self.restate(varied(changed, resource_version=self.revision))
 
     def finish(self) -> bool:
         """Settle, log, and hand over to the writer; False if nothing was written."""
@@ -104,24 +107,25 @@ class Mutation:
         settle_pending(self)
         settle_units(self)
         self.cluster.queue.happened(self.events, self.now_us)
-        changes = tuple(change for change in map(_change, self.edits.values()) if change is not None)
-        if not changes:
+        if not any(edit.new is not None or edit.old is not None for edit in self.edits.values()):
             return False
-        self.commit(changes)
+        self.commit()
         return True
 
-    def commit(self, changes: tuple[Change, ...]) -> None:
+    def commit(self) -> None:
         """Make the revision: the log entry and the final states of its objects."""
         writes = self.cluster.writes()
-        for change in changes:
-            key = change.object.key
-            if change.type is EventType.DELETED:
+        changes: list[Change] = []
+        for key, (old, new, last) in self.edits.items():
+            if new is not None:
+                writes.puts[key] = new
+                changes.append(_change(old, new))
+            elif old is not None and last is not None:
                 writes.puts.pop(key, None)
-                writes.removed.setdefault(key, change.object)
-            else:
-                writes.puts[key] = change.object
+                writes.removed.setdefault(key, last)
+                changes.append(Change(EventType.DELETED, last))
         self.state.revision = self.revision
-        self.cluster.append(LogEntry(self.revision, self.now_us, changes))
+        self.cluster.append(LogEntry(self.revision, self.now_us, tuple(changes)))
 
     def _store(self, key: ObjectKey, new: ClusterObject) -> ClusterObject | None:
         old = self.state.put(key, new)
@@ -145,9 +149,10 @@ class Mutation:
             self.cluster.forget_failed_bindings(node.name)
 
     def _touch_pod(self, key: ObjectKey, pod: Pod) -> None:
-        self.touched_pods[key] = None
-        if pod.group:
-            self.touched_groups[group_key_of(pod)] = None
+        group = group_key_of(pod) if pod.group else None
+        self.touched_pods[key] = group
+        if group is not None:
+            self.touched_groups[group] = None
 
     def _touch_group(self, key: ObjectKey, group: AnyGroup, *, restructured: bool) -> None:
         self.touched_groups[key] = None
@@ -171,11 +176,7 @@ def _concerns_its_unit(old: Pod | AnyGroup, new: Pod | AnyGroup) -> bool:
     return old.spec != new.spec or old.deletion_us != new.deletion_us
 
 
-def _change(edit: Edit) -> Change | None:
-    old, new, last = edit
-    if new is None:
-        return None if old is None or last is None else Change(EventType.DELETED, last)
+def _change(old: ClusterObject | None, new: ClusterObject) -> Change:
     if old is None:
         return Change(EventType.ADDED, new)
-    labels = old.labels if old.labels != new.labels else None
-    return Change(EventType.MODIFIED, new, labels)
+    return Change(EventType.MODIFIED, new, old.labels if old.labels != new.labels else None)

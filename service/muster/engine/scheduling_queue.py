@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from muster.engine.ports import QueuedUnit, UnitState
 from muster.engine.queueing_hints import EventKind, may_help
 from muster.engine.telemetry_port import EngineTelemetry, NullTelemetry
 from muster.model.meta import POD, ObjectKey
+from muster.model.variations import varied
 
 SECOND_US = 1_000_000
 POD_BACKOFF_CAP_SECONDS = 10
@@ -63,7 +64,7 @@ class SchedulingQueue:
         """The row with its live state: IN_FLIGHT while a worker has the unit."""
         row = self.rows.get(key)
         if row is not None and key in self._in_flight:
-            return replace(row, state=UnitState.IN_FLIGHT)
+            return varied(row, state=UnitState.IN_FLIGHT)
         return row
 
     def order(self, row: QueuedUnit) -> Order:
@@ -89,14 +90,14 @@ class SchedulingQueue:
         """Make a unit ready to be tried now; its failures in a row stay counted."""
         row = self.rows.get(key)
         if row is not None and row.state is not UnitState.ACTIVE:
-            self._move(replace(row, state=UnitState.ACTIVE), "Activated")
+            self._move(varied(row, state=UnitState.ACTIVE), "Activated")
 
     def bring_forward(self, key: ObjectKey) -> None:
         """Put the unit at the front of its priority and make it active (a caller asked for a cycle)."""
         row = self.rows.get(key)
         if row is not None:
             self._front[key] = 0
-            self._move(replace(row, state=UnitState.ACTIVE), "ScheduleCalled")
+            self._move(varied(row, state=UnitState.ACTIVE), "ScheduleCalled")
             heapq.heappush(self._active, self.order(row))
 
     def changed(self, key: ObjectKey, priority: int, now_us: int) -> None:
@@ -161,7 +162,7 @@ class SchedulingQueue:
         """Pods were bound and some are left: active again at once, keeping its time."""
         row = self.rows[key]
         self._move(
-            replace(
+            varied(
                 row, state=UnitState.ACTIVE, attempts=0, not_before_us=0, last_attempt_us=now_us, reasons=()
             ),
             "PodsLeft",
@@ -172,7 +173,7 @@ class SchedulingQueue:
         row = self.rows[key]
         attempts = row.attempts + 1
         self._move(
-            replace(
+            varied(
                 row,
                 state=UnitState.UNSCHEDULABLE,
                 attempts=attempts,
@@ -190,7 +191,7 @@ class SchedulingQueue:
         attempts = row.attempts + 1
         end = backoff_end_us(now_us, attempts, key.kind)
         self._move(
-            replace(
+            varied(
                 row,
                 state=UnitState.BACKOFF,
                 attempts=attempts,
@@ -209,7 +210,7 @@ class SchedulingQueue:
             return
         attempts = row.attempts + 1
         self._move(
-            replace(
+            varied(
                 row,
                 state=UnitState.BACKOFF,
                 attempts=attempts,
@@ -232,7 +233,7 @@ class SchedulingQueue:
             if helping is not None:
                 early = row.attempts > 1 and row.not_before_us > now_us
                 state = UnitState.BACKOFF if early else UnitState.ACTIVE
-                self._move(replace(row, state=state), _cause(helping))
+                self._move(varied(row, state=state), _cause(helping))
 
     def due(self, now_us: int) -> bool:
         """Move on all units whose time has come; True if one became active."""
@@ -242,7 +243,7 @@ class SchedulingQueue:
             row = self.rows.get(key)
             if row is not None and _timer_us(row) == at_us:
                 cause = "BackoffComplete" if row.state is UnitState.BACKOFF else "UnschedulableTimeout"
-                self._move(replace(row, state=UnitState.ACTIVE), cause)
+                self._move(varied(row, state=UnitState.ACTIVE), cause)
                 woken = True
         return woken
 

@@ -10,7 +10,7 @@ from collections.abc import Container, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from muster.engine.cluster_state import ClusterState, group_key_of, parent_key_of
+from muster.engine.cluster_state import ClusterState, parent_key_of
 from muster.engine.conditions import SCHEDULING_GATED, UNSCHEDULABLE, with_group_condition
 from muster.engine.hierarchy import (
     Root,
@@ -164,25 +164,29 @@ def _hold_members(mutation: Mutation, key: ObjectKey, root: Root, *, only_touche
 
 def settle_units(mutation: Mutation) -> None:
     """Bring the queue in line with the units that the revision touched."""
-    state = mutation.state
     units: dict[ObjectKey, None] = {}
+    rootless: set[ObjectKey] = set()
     for key in mutation.touched_groups:
-        root = find_root(state, key)
-        if not root.missing:
-            units[root.key] = None
-    for key in mutation.touched_pods:
-        pod = state.pod(key.namespace, key.name)
-        if pod is None:
-            mutation.cluster.queue.remove(key)
-        elif pod.group:
-            root = find_root(state, group_key_of(pod))
-            if root.missing and (pod.node_name or not pod.is_member):
-                mutation.cluster.set_pending_member(key, None)
+        root = find_root(mutation.state, key)
+        if root.missing:
+            rootless.add(key)
         else:
+            units[root.key] = None
+    for key, group in mutation.touched_pods.items():
+        if group is None:
             units[key] = None
+        elif group in rootless:
+            _release_member(mutation, key)
     for unit in units:
         if unit not in mutation.settled_units:
             settle_unit(mutation, unit)
+
+
+def _release_member(mutation: Mutation, key: ObjectKey) -> None:
+    """A pod of a group without a root waits no more once it is bound or on its way out."""
+    pod = mutation.state.pod(key.namespace, key.name)
+    if pod is not None and (pod.node_name or not pod.is_member):
+        mutation.cluster.set_pending_member(key, None)
 
 
 def settle_unit(mutation: Mutation, unit: ObjectKey) -> None:

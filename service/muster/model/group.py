@@ -103,7 +103,7 @@ class PodGroup(Group):
 
     @property
     def key(self) -> ObjectKey:
-        return ObjectKey(POD_GROUP, self.namespace, self.name)
+        return self.kept_key(POD_GROUP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +112,7 @@ class CompositePodGroup(Group):
 
     @property
     def key(self) -> ObjectKey:
-        return ObjectKey(COMPOSITE_POD_GROUP, self.namespace, self.name)
+        return self.kept_key(COMPOSITE_POD_GROUP)
 
 
 AnyGroup = PodGroup | CompositePodGroup

@@ -76,8 +76,15 @@ class LabelSelector:
     match_expressions: tuple[SelectorRequirement, ...] = ()
 
 
+class _Keyed:
+    """Room for an object's key, which is asked for far more often than objects are made."""
+
+    __slots__ = ("_key",)
+    _key: ObjectKey
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KubernetesObject:
+class KubernetesObject(_Keyed):
     """Identity and metadata, flat in every kind.
 
     `ordinal` is the creation order that every rule about age uses, and unique in a cluster: the revision of the
@@ -100,3 +107,12 @@ class KubernetesObject:
     annotations: dict[str, str] = field(default_factory=dict)
     owner_references: tuple[OwnerReference, ...] = ()
     finalizers: tuple[str, ...] = ()
+
+    def kept_key(self, kind: str) -> ObjectKey:
+        """The key of a namespaced object, made once."""
+        try:
+            return self._key
+        except AttributeError:
+            made = ObjectKey(kind, self.namespace, self.name)
+            object.__setattr__(self, "_key", made)
+            return made

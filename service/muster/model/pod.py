@@ -169,7 +169,7 @@ class Pod(KubernetesObject):
 
     @property
     def key(self) -> ObjectKey:
-        return ObjectKey(POD, self.namespace, self.name)
+        return self.kept_key(POD)
 
     @property
     def is_terminal(self) -> bool:

@@ -13,7 +13,21 @@ from typing import Any, TypeVar
 
 from muster.model.meta import KubernetesObject
 
-Record = TypeVar("Record", bound=KubernetesObject)
+Record = TypeVar("Record")
+_known: dict[tuple[object, ...], Callable[..., Any]] = {}
+
+
+def varied(record: Record, **changed: object) -> Record:
+    """The frozen record with these fields replaced: `dataclasses.replace`, several times as quick.
+
+    Raises ValueError for a name that is no field. Only for records with slots and without `__post_init__`.
+    """
+    shape = (type(record), *changed)
+    vary = _known.get(shape)
+    if vary is None:
+        vary = _known[shape] = variation(type(record), *changed)
+    made: Record = vary(record, *changed.values())
+    return made
 
 
 def variation(cls: type[Record], *changed: str) -> Callable[..., Record]:
@@ -21,12 +35,14 @@ def variation(cls: type[Record], *changed: str) -> Callable[..., Record]:
 
     Raises ValueError for a name that is no field. The record must be of exactly that class.
     """
-    names = [field.name for field in fields(cls)]
+    names = [field.name for field in fields(cls)]  # type: ignore[arg-type]  # a record is a dataclass
     unknown = set(changed).difference(names)
     if unknown:
         raise ValueError(f"{cls.__name__} has no fields {sorted(unknown)}")
     sources = [name if name in changed else f"record.{name}" for name in names]
     body = [f"    made.{name} = {source}" for name, source in zip(names, sources, strict=True)]
+    if issubclass(cls, KubernetesObject) and not {"name", "namespace"}.intersection(changed):
+        body.append("    made._key = record.key")
     head = [f"def vary({', '.join(['record', *changed])}):", "    made = new(draft)"]
     namespace: dict[str, Any] = {"new": object.__new__, "draft": _draft_of(cls), "cls": cls}
     # Unrolled source, as dataclasses make it too: a loop over the fields takes three times as long.
@@ -35,7 +51,7 @@ def variation(cls: type[Record], *changed: str) -> Callable[..., Record]:
     return vary
 
 
-def _draft_of(cls: type[KubernetesObject]) -> type:
+def _draft_of(cls: type[Any]) -> type:
     """A class with the same layout as `cls` whose fields can be set."""
     slots = {
         "__slots__": cls.__dict__["__slots__"],

@@ -60,13 +60,32 @@ class PodRules:
     def __init__(self) -> None:
         self._specs: Seen[PodSpec, tuple[Violation, ...]] = Seen(validate_pod_spec)
         self._metadata: dict[tuple[int, ...], tuple[Pod, tuple[Violation, ...]]] = {}
-        self._right: dict[tuple[str, str, int], Pod] = {}
+        self._right: dict[tuple[object, ...], Pod] = {}
 
     def pod_faults(self, pod: Pod) -> tuple[Violation, ...]:
         """All faults of a pod, without its name in their texts."""
-        shared = self._shared_faults(pod)
-        own = self._own_faults(pod)
-        return shared + own if own or shared else ()
+        repeated = (
+            pod.namespace,
+            pod.group,
+            id(pod.spec),
+            id(pod.status),
+            id(pod.labels),
+            id(pod.annotations),
+            id(pod.owner_references),
+            id(pod.finalizers),
+        )
+        if (
+            repeated in self._right
+            and not (pod.gates or pod.node_name or pod.uid or pod.resource_version)
+            and dns_subdomain_fault(pod.name) is None
+        ):
+            return ()
+        lasting = (*self._shared_faults(pod), *_placement_faults(pod))
+        if not lasting:
+            if len(self._right) >= _MOST_REMEMBERED:
+                self._right.clear()
+            self._right[repeated] = pod
+        return (*identity_faults(pod), *lasting)
 
     def batch_faults(self, batch: PodBatch) -> tuple[Violation, ...]:
         """All faults of a PodBatch: those of its template, names and uids."""
@@ -83,21 +102,6 @@ class PodRules:
                 self._metadata.clear()
             known = self._metadata[key] = (pod, tuple(shared_metadata_faults(pod)))
         return known[1] + self._specs.of(pod.spec) if known[1] else self._specs.of(pod.spec)
-
-    def _own_faults(self, pod: Pod) -> tuple[Violation, ...]:
-        repeated = (pod.namespace, pod.group, id(pod.status))
-        if (
-            repeated in self._right
-            and not (pod.gates or pod.node_name or pod.uid or pod.resource_version)
-            and dns_subdomain_fault(pod.name) is None
-        ):
-            return ()
-        placement = tuple(_placement_faults(pod))
-        if not placement:
-            if len(self._right) >= _MOST_REMEMBERED:
-                self._right.clear()
-            self._right[repeated] = pod
-        return (*identity_faults(pod), *placement)
 
 
 def _placement_faults(pod: Pod) -> Iterator[Violation]:

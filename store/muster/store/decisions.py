@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Select, select
 from muster.core.decision import Assignments
 from muster.engine.ports import AssignmentColumns, DecisionRecord
 from muster.model.meta import ObjectKey
+from muster.model.variations import varied
 from muster.store.bulk import Row
 from muster.store.columns import (
     PackedIntegers,
@@ -66,10 +67,10 @@ class DecisionFilter:
 
 def decision_row(cluster_id: int, record: DecisionRecord) -> Row:
     """The row of a record, without its assignments."""
-    bare = replace(
+    bare = varied(
         record,
         assignments=AssignmentColumns(),
-        decision=replace(record.decision, assignments=Assignments()),
+        decision=varied(record.decision, assignments=Assignments()),
     )
     unit, code = record.decision.unit, record.decision.code
     body = _encode_record(bare).decode()

@@ -131,11 +131,10 @@ class Repair:
         return True
 
     def _nearby(self, kind: int) -> list[int]:
+        """Some nodes that host the type, from a place that changes, since the first of equal ones is taken."""
         hosts = self._hosts[kind]
-        if len(hosts) <= _MOST_NODES:
-            return hosts
         start = self._chance.below(len(hosts))
-        return (hosts[start:] + hosts[:start])[:_MOST_NODES]
+        return (hosts[start : start + _MOST_NODES] + hosts[:start])[:_MOST_NODES]
 
     def _cheaper_ejection(self, kind: int, node: int, costs: list[float], best: _Ejection) -> _Ejection:
         """The pods of one or two other types whose leaving lets one of the type in, if they cost less than the best."""

@@ -9,13 +9,12 @@ conflicts are found in the same pass as the faults that `validate` names.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from muster.model.meta import ObjectKey
 from muster.model.objects import ClusterObject
 from muster.model.pod import Pod, PodBatch
-from muster.model.variations import variation
+from muster.model.variations import variation, varied
 from muster.validation.admission.context import AdmissionContext
 from muster.validation.admission.kinds import KINDS
 from muster.validation.admission.pods import create_pod, merge_pod
@@ -73,7 +72,7 @@ def _create(sent: ClusterObject, context: AdmissionContext) -> Answer:
     fields = KINDS[type(sent)].create(sent, context.classes)
     if isinstance(fields, tuple):
         return _rejected(sent, fields)
-    created = replace(
+    created = varied(
         sent,
         namespace=key_of(sent).namespace,
         uid=sent.uid or context.make_uid(),
@@ -108,7 +107,7 @@ def _conflict(sent: ClusterObject, stored: ClusterObject) -> Conflict | None:
 
 
 def _with(stored: ClusterObject, sent: ClusterObject, fields: dict[str, Any]) -> ClusterObject:
-    return replace(
+    return varied(
         stored,
         labels=sent.labels,
         annotations=sent.annotations,
@@ -130,7 +129,7 @@ def _updated(
     if merged is stored or merged == stored:
         return Admitted(stored, Outcome.UNCHANGED)
     has_new_spec = any(getattr(merged, field) != getattr(stored, field) for field in spec_fields)
-    updated = replace(
+    updated = varied(
         merged,
         resource_version=context.revision,
         generation=stored.generation + 1 if has_new_spec else stored.generation,
