@@ -7,25 +7,20 @@ is packed last, in what is left.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from muster.core.arrays import BoolArray, IntArray
+from muster.core.arrays import IntArray
+from muster.core.search.domain_cells import CellRoom
 from muster.core.search.domain_choices import REQUIRED, State, give_up, is_open, take
-from muster.core.search.domain_form import Entry, Form, cells_open_to
-from muster.core.search.domain_measures import counting_bound_fails
+from muster.core.search.domain_form import Entry, Form
 from muster.core.search.domain_memo import IMPOSSIBLE, UNKNOWN, Answer
 from muster.core.search.domain_parts import Part, Parts, in_order, kinds_of
 from muster.core.search.domain_questions import Placed, Questions
-from muster.core.search.domain_regions import Cells, Region
-from muster.core.search.greedy import FloatArray
+from muster.core.search.domain_regions import Region
 from muster.core.search.packing import Verdict
 
-_RUNS = 3
-"""How often one question starts again with parts that failed first, each time with twice the tries."""
+_AT_LEAST = 5
 _ASSIGNING = 8
 """Steps that one try costs besides its question."""
 _GIVE_UP, _PASS, _ANYWHERE = -1, -2, -3
@@ -56,51 +51,36 @@ class Assignment:
     _proved: bool = True
     _tries: int = 0
     _packings: int = 0
+    _entries: list[Entry] = field(default_factory=list)
+    _to_come: list[IntArray] = field(default_factory=list)
     _held: dict[int, Parts] = field(default_factory=dict)
     _anywhere: list[Part] = field(default_factory=list)
     _failures: dict[int, int] = field(default_factory=dict)
     _failed: set[object] = field(default_factory=set)
-    _cells: Cells = field(init=False)
-    _left: IntArray = field(init=False)
-    _entries: list[Entry] = field(init=False)
-    _allowed: dict[int, BoolArray] = field(init=False)
+    _room: CellRoom = field(init=False)
     _preferred: dict[Entry, bool] = field(init=False)
-    _scale: FloatArray = field(init=False)
     _tops: frozenset[Entry] = field(init=False)
     _pinned: bool = field(init=False)
 
-    def solve(self) -> Answer:
-        """Impossible only if every inner "no" was a proof and nothing failed at last only."""
-        self._cells = self.questions.regions.cells(self.region, self.key)
-        self._left = self._cells.room.copy()
+    def __post_init__(self) -> None:
+        cells = self.questions.regions.cells(self.region, self.key)
+        self._room = CellRoom(cells, [entry.part for entry in self.form.tops], self.key)
+        self._preferred = self._cheapest()
         self._tops = frozenset(self.form.tops)
         self._pinned = any(len(part.all_pins) for part in self.parts)
-        self._allowed = {
-            entry.part.kind: cells_open_to(entry.part, self._cells, self.key) for entry in self.form.tops
-        }
-        if self._counted_out():
+
+    def solve(self) -> Answer:
+        """Impossible only if every inner "no" was a proof and nothing failed at last only."""
+        required = self._room.numbers([entry.part for entry in self.form.tops if entry.choice == REQUIRED])
+        if self._room.without_cell(required) or self._room.counted_out(required):
             return IMPOSSIBLE
-        self._scale = 1.0 / np.maximum(self.region.room, 1)
-        self._preferred = self._cheapest()
         self._packings = self.questions.final_packings
-        for run in range(_RUNS):
-            self._tries = self.questions.tries << run
+        for run in range(1 + self.questions.level):
+            self._tries = self.questions.tries * (_AT_LEAST + len(self.form.tops)) << run
             answer = self._run()
             if answer is not None or self.questions.budget.left <= 0 or self._packings <= 0:
                 return answer or UNKNOWN
         return UNKNOWN
-
-    def _counted_out(self) -> bool:
-        required = {entry.part.kind: entry.part for entry in self.form.tops if entry.choice == REQUIRED}
-        if not required:
-            return False
-        counts = Counter(entry.part.kind for entry in self.form.tops if entry.choice == REQUIRED)
-        numbers = np.array([counts[kind] for kind in required])
-        allowed = np.stack([self._allowed[kind] for kind in required])
-        least = np.stack([part.least for part in required.values()])
-        return not allowed.any(axis=1).all() or counting_bound_fails(
-            least, numbers, allowed, self._cells.room
-        )
 
     def _cheapest(self) -> dict[Entry, bool]:
         """Which entries are among as many of the cheapest of their choice as it needs."""
@@ -110,19 +90,20 @@ class Assignment:
         preferred: dict[Entry, bool] = {}
         for choice, entries in by_choice.items():
             need = len(entries) if choice == REQUIRED else self.form.choices[choice].need
-            entries.sort(key=lambda entry: (self._price(entry.part), entry.part.kind, entry.part.leaves))
+            entries.sort(key=lambda entry: (self._room.price(entry.part), entry.part.kind, entry.part.leaves))
             preferred.update({entry: place < need for place, entry in enumerate(entries)})
         return preferred
-
-    def _price(self, part: Part) -> float:
-        return float((part.least * self._scale).sum())
 
     def _run(self) -> Answer | None:
         """The answer, or None if the tries ran out."""
         self._entries = self._fail_first()
-        self._held, self._anywhere, self._failed = {}, [], set()
-        self._left[:] = self._cells.room
-        self._proved = True
+        required = [entry.part if entry.choice == REQUIRED else None for entry in self._entries]
+        self._to_come = [
+            self._room.numbers([part for part in required[position:] if part is not None])
+            for position in range(len(required) + 1)
+        ]
+        self._held, self._anywhere, self._failed, self._proved = {}, [], set(), True
+        self._room.clear()
         frames = [self._frame(0, self.form.state)]
         while frames:
             frame = frames[-1]
@@ -153,8 +134,13 @@ class Assignment:
     def _fail_first(self) -> list[Entry]:
         def order(entry: Entry) -> tuple[float, float, int, tuple[int, ...]]:
             part = entry.part
-            cells = np.count_nonzero(self._allowed[part.kind])
-            return cells / (1 + self._failures.get(part.kind, 0)), -self._price(part), part.kind, part.leaves
+            cells = self._room.choices(part)
+            return (
+                cells / (1 + self._failures.get(part.kind, 0)),
+                -self._room.price(part),
+                part.kind,
+                part.leaves,
+            )
 
         flats = [entry for entry in self.form.flats if entry.choice != REQUIRED]
         return [*sorted(self.form.tops, key=order), *flats]
@@ -180,10 +166,8 @@ class Assignment:
 
     def _cells_in_turn(self, part: Part) -> Iterator[int]:
         """Cells with room by the bounds, tightest first, one of those that are alike and hold alike parts."""
-        open_ = np.flatnonzero(self._allowed[part.kind] & (self._left >= part.least).all(axis=1))
-        slack = ((self._left[open_] - part.least) * self._scale).sum(axis=1)
         seen: set[object] = set()
-        for cell in open_[np.argsort(slack, kind="stable")].tolist():
+        for cell in self._room.tightest_first(part):
             held = self._held.get(cell, ())
             look = self._look(cell), kinds_of(held)
             if look not in seen:
@@ -192,7 +176,7 @@ class Assignment:
 
     def _look(self, cell: int) -> int:
         """Equal for cells that are alike; pins tell all cells apart."""
-        region = self._cells.regions[cell]
+        region = self._room.cells.regions[cell]
         return region.number if self._pinned else self.questions.regions.shape(region).shape
 
     def _apply(self, position: int, option: int, frame: _Frame) -> State | None:
@@ -212,30 +196,29 @@ class Assignment:
             return state
         if not self._assign(entry.part, option, frame):
             return None
-        return state if self._all_open(self._entries[position + 1 :]) else None
+        return state if self._all_open(position + 1) else None
 
     def _assign(self, part: Part, cell: int, frame: _Frame) -> bool:
         self.questions.budget.spend(_ASSIGNING)
         before = self._held.get(cell)
         inside = part.settled if part.key == self.key else part
         parts = in_order((*(before or ()), inside))
-        verdict = self.questions.ask(self._cells.regions[cell], parts).verdict
+        verdict = self.questions.ask(self._room.cells.regions[cell], parts).verdict
         if verdict is not Verdict.FOUND:
             self._proved &= verdict is Verdict.IMPOSSIBLE
             return False
         frame.change = (cell, before, part)
         self._held[cell] = parts
-        self._left[cell] -= part.least
+        self._room.take(part, cell)
         return True
 
-    def _all_open(self, entries: list[Entry]) -> bool:
-        """Whether every required part to come still has a cell by the bounds."""
-        parts = {entry.part.kind: entry.part for entry in entries if entry.choice == REQUIRED}
-        for kind, part in parts.items():
-            if not (self._allowed[kind] & (self._left >= part.least).all(axis=1)).any():
-                self._failures[kind] = self._failures.get(kind, 0) + 1
-                return False
-        return True
+    def _all_open(self, position: int) -> bool:
+        """Whether the bounds leave cells for all required parts from the position on."""
+        to_come = self._to_come[position]
+        stuck = self._room.without_cell(to_come)
+        for kind in stuck:
+            self._note(kind)
+        return not stuck and not self._room.counted_out(to_come)
 
     def _put_back(self, frame: _Frame) -> None:
         if frame.change is None:
@@ -245,7 +228,7 @@ class Assignment:
         if cell == _ANYWHERE:
             self._anywhere.pop()
             return
-        self._left[cell] += part.least
+        self._room.give_back(part, cell)
         if before is None:
             del self._held[cell]
         else:
@@ -254,14 +237,16 @@ class Assignment:
     def _note_failure(self, frame: _Frame, position: int) -> None:
         self._failed.add(frame.signature)
         if not frame.advanced:
-            kind = self._entries[position].part.kind
-            self._failures[kind] = self._failures.get(kind, 0) + 1
+            self._note(self._entries[position].part.kind)
+
+    def _note(self, kind: int) -> None:
+        self._failures[kind] = self._failures.get(kind, 0) + 1
 
     def _finish(self) -> Placed | None:
         """What all cells hold, with what may run anywhere packed into the rest; None if that fails."""
         placed: Placed = []
         for cell, parts in self._held.items():
-            placed += self.questions.found(self._cells.regions[cell], parts) or []
+            placed += self.questions.found(self._room.cells.regions[cell], parts) or []
         flats = [entry.part for entry in self.form.flats if entry.choice == REQUIRED] + self._anywhere
         if not flats:
             return placed

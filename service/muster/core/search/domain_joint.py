@@ -20,6 +20,7 @@ from muster.core.search.domain_regions import Region
 from muster.core.search.packing import Verdict
 from muster.core.search.problem import Problem, SearchGroup, SearchLeaf, SearchNode
 
+_DRAFTS = 40
 _CHOOSING = 8
 """Steps that one domain tried for a part costs besides its question."""
 
@@ -62,7 +63,7 @@ class JointSearch:
     def solve(self) -> Answer:
         """Impossible only if every complete draft was proved impossible."""
         self._packings = self.questions.final_packings
-        self._tries = self.questions.tries
+        self._tries = self.questions.tries * _DRAFTS
         first = _Draft(tuple(_Goal(part, self.region, REQUIRED) for part in self._fewest_cells_first()))
         open_: list[Iterator[_Draft]] = [iter((first,))]
         while open_:

@@ -16,7 +16,8 @@ from muster.core.search.problem import Problem
 
 _MOST_COUNTED_TYPES = 64
 """With more types than this only the resources are measured."""
-_MOST_SETS = 32
+_MOST_COMPARED = 2**20
+"""Amounts that one bound may compare; with more than this only the largest sets of cells are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,8 @@ def counting_bound_fails(least: IntArray, numbers: IntArray, allowed: BoolArray,
     their number against how many so large fit cell by cell.
     """
     everywhere = allowed.any(axis=0)
-    sets = {cells.tobytes(): cells for cells in [everywhere, *allowed[:_MOST_SETS]]}
+    most = _MOST_COMPARED // max(1, least.size * len(room))
+    sets = {cells.tobytes(): cells for cells in [everywhere, *allowed[:most]]}
     for cells in sets.values():
         bound = ~(allowed & ~cells).any(axis=1)
         if _too_much(least[bound], numbers[bound], room[cells]):

@@ -21,7 +21,7 @@ from muster.core.search.problem import Problem, SearchNode
 Placed = list[tuple[int, int, int, int]]
 """Leaf index, type, node index, number of pods."""
 _PACKING_STEPS = 1_000
-_TRIES = 100
+_TRIES = 4
 _FINAL_PACKINGS = 4
 _EXTENDING_STEPS = 200
 _ASKING = 10
@@ -41,7 +41,7 @@ class Questions:
 
     @property
     def tries(self) -> int:
-        """How many assignments one question may try at first."""
+        """How many assignments one question may try at first, for each part that it assigns."""
         return _TRIES * self._growth
 
     @property
