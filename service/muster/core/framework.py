@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from muster.core.arrays import Amount, Amount_co, BoolArray, IntArray, Slots
 from muster.core.node_table import NodeTable
 from muster.core.signature import Signature
 from muster.core.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    # A solver answers problems, which are made for a profile.
+    from muster.core.search.solver import Solver
 
 MAX_SCORE = 100
 
@@ -141,9 +145,13 @@ class Weighted(Generic[ScoreT_co]):
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """The bounded search after a failed greedy placement (semantics 5.5). `node_budget` 0: greedy only."""
+    """What follows a failed greedy placement (semantics 5.5).
+
+    node_budget: steps that the search may take; 0: greedy only. solver: None for the bounded search.
+    """
 
     node_budget: int = 0
+    solver: Solver | None = None
 
 
 @dataclass(frozen=True)

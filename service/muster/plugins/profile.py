@@ -1,7 +1,7 @@
 """Profiles from plain mappings, as a configuration file gives them; the default profile.
 
 A mapping has `name`, and optionally `filters.disabled` (names), `scores` (list of name, weight, args; replaces the
-default list), `search.nodeBudget` and `greedyOnly`. Names and args are Kubernetes'.
+default list), `search.nodeBudget`, `search.solver` (bounded or exact) and `greedyOnly`. Names and args are Kubernetes'.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from muster.core.framework import (
     SearchSettings,
     Weighted,
 )
+from muster.core.search.solver import Solver
 from muster.plugins.balanced_allocation import BalancedAllocation
+from muster.plugins.exact_search import ExactSearch, exact_search_is_installed
 from muster.plugins.host_ports import HostPortsFilter
 from muster.plugins.node_affinity import NodeAffinityFilter, NodeAffinityScore
 from muster.plugins.pod_affinity import PodAffinityFilter, PodAffinityScore, PodAntiAffinityFilter
@@ -124,12 +126,27 @@ def _disabled(config: object, path: str) -> frozenset[str]:
 
 def _search(config: Mapping[str, Any], path: str) -> SearchSettings:
     settings = _mapping(config.get("search", {}), f"{path}.search")
-    _check_keys(settings, {"nodeBudget"}, f"{path}.search")
+    _check_keys(settings, {"nodeBudget", "solver"}, f"{path}.search")
     greedy_only = config.get("greedyOnly", False)
     if not isinstance(greedy_only, bool):
         raise ProfileError(f"{path}.greedyOnly", "must be true or false")
     budget = _number(settings.get("nodeBudget", DEFAULT_NODE_BUDGET), f"{path}.search.nodeBudget", (0, 10**9))
-    return SearchSettings(0 if greedy_only else budget)
+    return SearchSettings(
+        node_budget=0 if greedy_only else budget,
+        solver=_solver(settings.get("solver", "bounded"), f"{path}.search.solver"),
+    )
+
+
+def _solver(name: object, path: str) -> Solver | None:
+    match name:
+        case "bounded":
+            return None
+        case "exact" if exact_search_is_installed():
+            return ExactSearch()
+        case "exact":
+            raise ProfileError(path, "needs the extra muster[exact], which is not installed")
+        case _:
+            raise ProfileError(path, "must be bounded or exact")
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from muster.core.decision import SearchEnd
 from muster.core.domains import Domain
 from muster.core.framework import Profile
 from muster.core.pod_placement import PodPlacer
-from muster.core.search.domain_search import place_in_domains
-from muster.core.search.packing import Budget, Effort, Packing, Verdict, pack
+from muster.core.search.packing import Budget, Verdict
 from muster.core.search.problem import Problem, compile_problem
+from muster.core.search.solver import BoundedSearch
 from muster.core.snapshot import Snapshot
-from muster.core.tree import GroupTree, Unit
+from muster.core.tree import Unit
 from muster.model.meta import ObjectKey
 
 _COMPILING = 20
@@ -56,10 +54,12 @@ def search(snapshot: Snapshot, unit: Unit, profile: Profile, placer: PodPlacer) 
         return SearchOutcome(SearchEnd.EXHAUSTED, 0, allowed)
     budget.spend(_COMPILING)
     problem = compile_problem(snapshot, unit, profile, placer)
-    packing, domains = _place(problem, unit, snapshot, budget)
+    solver = profile.search.solver or BoundedSearch()
+    placed = solver.place(problem, snapshot.nodes, budget)
+    packing = placed.packing
     placement = None
     if packing.verdict is Verdict.FOUND:
-        placement = FoundPlacement(problem, packing.placed, domains)
+        placement = FoundPlacement(problem, packing.placed, placed.domains)
         end = SearchEnd.FOUND
     elif packing.verdict is Verdict.IMPOSSIBLE and problem.exact:
         end = SearchEnd.EXHAUSTED
@@ -80,17 +80,3 @@ def _greedy_is_exact(unit: Unit, snapshot: Snapshot, placer: PodPlacer) -> bool:
     if not root.is_leaf or len(kinds) != 1 or unit.excluded_nodes:
         return False
     return all(placer.filters_locally(snapshot.signatures[kind]) for kind in kinds)
-
-
-def _place(
-    problem: Problem, unit: Unit, snapshot: Snapshot, budget: Budget
-) -> tuple[Packing, Mapping[ObjectKey, Domain]]:
-    if _is_constrained(unit.root):
-        placed = place_in_domains(problem, snapshot.nodes, budget)
-        return placed.packing, placed.domains
-    everywhere = np.arange(len(problem.slots))
-    return pack(problem, (problem.root,), everywhere, problem.free, budget, Effort.FULL), {}
-
-
-def _is_constrained(group: GroupTree) -> bool:
-    return group.topology_key is not None or any(map(_is_constrained, group.children))
