@@ -40,6 +40,7 @@ class SignatureTable:
     def __init__(self) -> None:
         self.signatures: list[Signature] = []
         self._by_content: dict[Hashable, int] = {}
+        self._by_identity: dict[tuple[int, int, str], tuple[Pod, int]] = {}
         self._shapes: dict[Hashable, int] = {}
         self._shape_by_identity: dict[int, tuple[PodSpec, int]] = {}
         self._taken = 0
@@ -51,10 +52,22 @@ class SignatureTable:
         return self.signatures[index]
 
     def intern(self, pod: Pod) -> int:
-        """The index of the pod's signature; quick when the spec object has been seen.
+        """The index of the pod's signature; quick when spec and labels, or the spec alone, have been seen as objects.
 
         Raises ValueError on a bad quantity.
         """
+        identity = (id(pod.spec), id(pod.labels), pod.namespace)
+        known = self._by_identity.get(identity)
+        if known is not None:
+            return known[1]
+        index = self._index_of(pod)
+        if len(self._by_identity) >= self._MOST_IDENTITIES:
+            self._by_identity.clear()
+        # With the pod, so that none of the ids is used again.
+        self._by_identity[identity] = (pod, index)
+        return index
+
+    def _index_of(self, pod: Pod) -> int:
         shape = self._shape_of(pod.spec)
         content = (pod.namespace, shape, frozenset(pod.labels.items()))
         index = self._by_content.get(content)
@@ -76,7 +89,7 @@ class SignatureTable:
         return index
 
     def _shape_of(self, spec: PodSpec) -> int:
-        """Specs are usually shared by reference, so identity answers first; the entry keeps the object alive."""
+        """Specs are shared more widely than labels, so identity answers here too; the entry keeps the object alive."""
         known = self._shape_by_identity.get(id(spec))
         if known is not None:
             return known[1]

@@ -17,7 +17,7 @@ from muster.engine.errors import ConflictError, FailedPreconditionError, Invalid
 from muster.engine.mutation import Mutation
 from muster.model.meta import ObjectKey
 from muster.model.objects import ClusterObject
-from muster.model.pod import PodBatch
+from muster.model.pod import Pod, PodBatch
 from muster.model.priority import PriorityClass
 from muster.validation.admission import (
     AdmissionContext,
@@ -213,7 +213,8 @@ async def stateless_faults(call: ApplyCall, rules: PodRules) -> dict[int, list[V
     """What validation finds in each object, by its index; gives way to other calls now and then."""
     faults: dict[int, list[Violation]] = {}
     for index, sent in enumerate(call.objects):
-        if sent is not None and (found := validate(sent, rules)):
+        is_right = sent is None or (isinstance(sent, Pod) and not rules.pod_faults(sent))
+        if sent is not None and not is_right and (found := validate(sent, rules)):
             faults[index] = found
         if index % SLICE == SLICE - 1:
             await asyncio.sleep(0)

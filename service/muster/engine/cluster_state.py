@@ -7,6 +7,7 @@ they saw is durable. Changed by `put` and `remove` alone, which keep all indexes
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import cast
 
 from muster.engine.members import Members
 from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
@@ -25,7 +26,9 @@ class ClusterState:
         self.scheduler_names = scheduler_names
         self.name = name
         self.revision = revision
+        self._pods: dict[Name, Pod] = {}
         self.objects: dict[str, dict[Name, ClusterObject]] = {kind: {} for kind in KINDS}
+        self.objects[POD] = cast("dict[Name, ClusterObject]", self._pods)
         self._members: dict[Name, Members] = {}
         self._children: dict[Name, dict[ObjectKey, AnyGroup]] = {}
         self._on_node: defaultdict[str, dict[int, Pod]] = defaultdict(dict)
@@ -35,8 +38,7 @@ class ClusterState:
         return self.objects[key.kind].get((key.namespace, key.name))
 
     def pod(self, namespace: str, name: str) -> Pod | None:
-        found = self.objects[POD].get((namespace, name))
-        return found if isinstance(found, Pod) else None
+        return self._pods.get((namespace, name))
 
     def group(self, key: ObjectKey) -> AnyGroup | None:
         found = self.get(key)
@@ -59,15 +61,33 @@ class ClusterState:
         """Objects that name this uid as an owner, in order of arrival."""
         return list(self._dependents.get(uid, ()))
 
+    def put_pod(self, key: ObjectKey, new: Pod) -> Pod | None:
+        """As `put`, for a pod."""
+        name = key[1:]
+        old: Pod | None = self._pods.get(name)
+        self._pods[name] = new
+        if new.group:
+            members = self._members.get((new.namespace, new.group))
+            if members is None:
+                members = self._members[new.namespace, new.group] = Members(self.scheduler_names)
+            members.put(new)
+        if old is not None and old.node_name and old.node_name != new.node_name:
+            del self._on_node[old.node_name][old.ordinal]
+        if new.node_name:
+            self._on_node[new.node_name][new.ordinal] = new
+        if new.owner_references or (old is not None and old.owner_references):
+            self._index_owners(key, old, new)
+        return old
+
     def put(self, key: ObjectKey, new: ClusterObject) -> ClusterObject | None:
         """Add or replace an object; returns its earlier state."""
+        if isinstance(new, Pod):
+            return self.put_pod(key, new)
         objects = self.objects[key.kind]
         name = (key.namespace, key.name)
         old = objects.get(name)
         objects[name] = new
-        if isinstance(new, Pod):
-            self._index_pod(new, old)
-        elif isinstance(new, PodGroup | CompositePodGroup):
+        if isinstance(new, PodGroup | CompositePodGroup):
             parent = new.spec.parent_composite_pod_group_name
             if parent:
                 self._children.setdefault((new.namespace, parent), {})[key] = new
@@ -87,17 +107,6 @@ class ClusterState:
         if old.owner_references:
             self._index_owners(key, old, None)
         return old
-
-    def _index_pod(self, new: Pod, old: ClusterObject | None) -> None:
-        if new.group:
-            members = self._members.get((new.namespace, new.group))
-            if members is None:
-                members = self._members[new.namespace, new.group] = Members(self.scheduler_names)
-            members.put(new)
-        if isinstance(old, Pod) and old.node_name and old.node_name != new.node_name:
-            del self._on_node[old.node_name][old.ordinal]
-        if new.node_name:
-            self._on_node[new.node_name][new.ordinal] = new
 
     def _unindex_pod(self, old: Pod) -> None:
         if old.group:

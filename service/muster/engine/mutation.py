@@ -53,22 +53,32 @@ class Mutation:
         self.touched_pods: dict[ObjectKey, ObjectKey | None] = {}
         self.settled_units: set[ObjectKey] = set()
         self.events: dict[EventKind, None] = {}
+        self._last_event: EventKind | None = None
 
     def put(self, new: ClusterObject) -> None:
         """Write an object that carries this revision already."""
+        if isinstance(new, Pod):
+            self._put_pod(new)
+            return
         key = new.key
         old = self._store(key, new)
-        if isinstance(new, Pod):
-            self._pod_event(old if isinstance(old, Pod) else None, new)
-            if not isinstance(old, Pod) or _concerns_its_unit(old, new):
-                self._touch_pod(key, new)
-        elif isinstance(new, Node):
+        if isinstance(new, Node):
             self._node_event(old if isinstance(old, Node) else None, new)
         elif isinstance(new, PodGroup | CompositePodGroup):
             if not isinstance(old, PodGroup | CompositePodGroup) or _concerns_its_unit(old, new):
                 self._touch_group(key, new, restructured=old is None)
         elif isinstance(new, PriorityClass):
             self.cluster.refresh_priority_classes()
+
+    def _put_pod(self, new: Pod) -> None:
+        key = new.key
+        old = self.state.put_pod(key, new)
+        edit = self.edits.get(key)
+        self.edits[key] = Edit(old if edit is None else edit.old, new)
+        if new.node_name or (old is not None and old.node_name):
+            self._pod_event(old, new)
+        if old is None or _concerns_its_unit(old, new):
+            self._touch_pod(key, new)
 
     def restate(self, new: Pod | AnyGroup) -> None:
         """Write an object of which the conditions alone changed: no unit is concerned by it."""
@@ -163,8 +173,9 @@ class Mutation:
             self.touched_groups[parent] = None
 
     def _note(self, event: EventKind | None) -> None:
-        if event is not None:
+        if event is not None and event is not self._last_event:
             self.events[event] = None
+            self._last_event = event
 
 
 def _concerns_its_unit(old: Pod | AnyGroup, new: Pod | AnyGroup) -> bool:

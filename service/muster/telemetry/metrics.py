@@ -6,8 +6,7 @@ is the mean over the candidates of one cycle: a clock reading a candidate would 
 
 from __future__ import annotations
 
-from collections import Counter as Tally
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from typing import TypeVar
 
@@ -134,19 +133,19 @@ class Metrics:
     def _count_groups(self, decision: Decision, algorithm_seconds: float) -> None:
         if decision.result is None:
             return
-        statuses, tried, pruned = Tally[tuple[str, str]](), Tally[str](), Tally[str]()
-        for level, group in _levels(decision.result):
-            statuses[str(level), group.status.name.lower()] += 1
-            tried[str(level)] += group.tried
-            pruned[str(level)] += group.pruned
-        for (depth, status), count in statuses.items():
-            self._groups.labels(depth, status).inc(count)
-        for depth in tried:
-            self._candidates.labels(depth, "tried").inc(tried[depth])
-            self._candidates.labels(depth, "pruned").inc(pruned[depth])
-        evaluated = tried.total()
-        self._generated.inc(evaluated + pruned.total())
-        self._evaluated.inc(evaluated)
+        evaluated = pruned = 0
+        for (level, status), groups in _by_level(decision.result).items():
+            self._groups.labels(level, status).inc(len(groups))
+            tried_here = sum(group.tried for group in groups)
+            pruned_here = sum(group.pruned for group in groups)
+            if tried_here or pruned_here:
+                self._candidates.labels(level, "tried").inc(tried_here)
+                self._candidates.labels(level, "pruned").inc(pruned_here)
+            evaluated += tried_here
+            pruned += pruned_here
+        if evaluated or pruned:
+            self._generated.inc(evaluated + pruned)
+            self._evaluated.inc(evaluated)
         if evaluated:
             self._evaluation_seconds.observe(algorithm_seconds / evaluated)
 
@@ -214,8 +213,12 @@ def _remembering(metric: Metric) -> Metric:
     return metric
 
 
-def _levels(result: GroupResult, level: int = 1) -> Iterator[tuple[int, GroupResult]]:
-    """Each group with its depth; the root's is 1."""
-    yield level, result
-    for child in result.children:
-        yield from _levels(child, level + 1)
+def _by_level(result: GroupResult) -> dict[tuple[str, str], list[GroupResult]]:
+    """Groups by depth (the root's is 1) and status."""
+    found: dict[tuple[str, str], list[GroupResult]] = {}
+    depth, level = 1, [result]
+    while level:
+        for group in level:
+            found.setdefault((str(depth), group.status.name.lower()), []).append(group)
+        depth, level = depth + 1, [child for group in level for child in group.children]
+    return found
