@@ -168,7 +168,7 @@ def test_a_decision_shows_status_counts_and_domains_of_each_level() -> None:
     ("end", "words"),
     [
         (SearchEnd.SEARCH_END_FOUND, ["search: found a placement that greedy placement misses"]),
-        (SearchEnd.SEARCH_END_BUDGET_SPENT, ["search: ended undecided, its budget is spent"]),
+        (SearchEnd.SEARCH_END_BUDGET_SPENT, ["search: ended without a placement or a proof"]),
         (SearchEnd.SEARCH_END_NOT_NEEDED, []),
     ],
 )
