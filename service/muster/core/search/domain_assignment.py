@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from muster.core.arrays import IntArray
 from muster.core.search.domain_cells import CellRoom
 from muster.core.search.domain_choices import REQUIRED, State, give_up, is_open, take
+from muster.core.search.domain_confined import Confined, confined_as_placed, pack_confined
 from muster.core.search.domain_form import Entry, Form
 from muster.core.search.domain_memo import IMPOSSIBLE, UNKNOWN, Answer
 from muster.core.search.domain_parts import Part, Parts, in_order, kinds_of
@@ -250,11 +251,19 @@ class Assignment:
         flats = [entry.part for entry in self.form.flats if entry.choice == REQUIRED] + self._anywhere
         if not flats:
             return placed
-        free = self.questions.room_left(placed)
-        groups = [part.node for part in flats]
-        packing = self.questions.pack(self.questions.problem, groups, self.region.nodes, free)
+        added = self.questions.add(flats, self.region, placed)
+        if added is not None:
+            return [*placed, *added]
+        packing = pack_confined(self.questions, self.region, self._confined(flats, placed))
         if packing.verdict is Verdict.FOUND:
-            return [*placed, *packing.placed]
+            return list(packing.placed)
         self.unsettled = True
         self._packings -= 1
         return None
+
+    def _confined(self, flats: list[Part], placed: Placed) -> list[Confined]:
+        """All that is assigned, in the cells and inner domains that it has, and the flats."""
+        regions = self._room.cells.regions
+        goals = [(part, regions[cell]) for cell, parts in self._held.items() for part in parts]
+        confined = confined_as_placed(self.questions.regions, goals, placed)
+        return [*confined, *((part, self.region) for part in flats)]

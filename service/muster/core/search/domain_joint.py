@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from muster.core.search.domain_choices import REQUIRED, Choice, State, give_up, is_open, take
+from muster.core.search.domain_confined import Confined, pack_confined
 from muster.core.search.domain_form import cells_open_to, holds_nodes, is_flat
 from muster.core.search.domain_memo import IMPOSSIBLE, UNKNOWN, Answer
 from muster.core.search.domain_parts import Part, Parts, in_order
 from muster.core.search.domain_questions import Questions
 from muster.core.search.domain_regions import Region
 from muster.core.search.packing import Verdict
-from muster.core.search.problem import Problem, SearchGroup, SearchLeaf, SearchNode
 
 _DRAFTS = 40
 _CHOOSING = 8
@@ -42,7 +42,7 @@ class _Draft:
     """
 
     goals: tuple[_Goal, ...]
-    packed: tuple[tuple[Part, Region], ...] = ()
+    packed: tuple[Confined, ...] = ()
     held: tuple[tuple[Region, Parts], ...] = ()
     choices: tuple[Choice, ...] = ()
     state: State = ()
@@ -171,50 +171,7 @@ class JointSearch:
 
     def _pack(self, draft: _Draft) -> Answer:
         self._packings -= 1
-        confined = _Confined(self.questions.problem, self.region)
-        groups = [confined.group(part, region) for part, region in draft.packed]
-        packing = self.questions.pack(
-            confined.problem(), groups, self.region.nodes, self.questions.problem.free
-        )
-        if packing.verdict is not Verdict.FOUND:
-            return IMPOSSIBLE if packing.verdict is Verdict.IMPOSSIBLE else UNKNOWN
-        placed = [(leaf, confined.types[kind], node, number) for leaf, kind, node, number in packing.placed]
-        return self.questions.answer(self.region, self.parts, placed)
-
-
-@dataclass(slots=True, eq=False)
-class _Confined:
-    """The problem with a type for each pair of a type and the region that its pods are confined to."""
-
-    original: Problem
-    whole: Region
-    types: list[int] = field(default_factory=list)
-    _regions: list[Region] = field(default_factory=list)
-    _known: dict[tuple[int, int], int] = field(default_factory=dict)
-
-    def group(self, part: Part, region: Region) -> SearchNode:
-        node = part.node
-        if isinstance(node, SearchLeaf):
-            supply = tuple((self._type(kind, region), number) for kind, number in node.supply)
-            return SearchLeaf(node.group, node.index, node.need, supply)
-        children = tuple(self.group(child, region) for child in part.children)
-        return SearchGroup(node.group, node.need, children)
-
-    def problem(self) -> Problem:
-        """The original's nodes and amounts; each type is hosted by nodes of its region only."""
-        hosts = np.zeros((len(self.types), len(self.original.free)), dtype=np.bool_)
-        for index, (kind, region) in enumerate(zip(self.types, self._regions, strict=True)):
-            hosts[index, region.nodes] = self.original.hosts[kind, region.nodes]
-        return replace(
-            self.original,
-            demand=self.original.demand[self.types],
-            hosts=hosts,
-            per_node=self.original.per_node[self.types],
-        )
-
-    def _type(self, kind: int, region: Region) -> int:
-        index = self._known.setdefault((kind, region.number), len(self.types))
-        if index == len(self.types):
-            self.types.append(kind)
-            self._regions.append(region)
-        return index
+        packing = pack_confined(self.questions, self.region, draft.packed)
+        if packing.verdict is Verdict.FOUND:
+            return self.questions.answer(self.region, self.parts, list(packing.placed))
+        return IMPOSSIBLE if packing.verdict is Verdict.IMPOSSIBLE else UNKNOWN

@@ -13,7 +13,7 @@ import numpy as np
 
 from muster.core.arrays import IntArray
 from muster.core.search.domain_memo import IMPOSSIBLE, UNKNOWN, Answer, Memo, Place
-from muster.core.search.domain_parts import Parts, kinds_of, leaves_of
+from muster.core.search.domain_parts import Part, Parts, kinds_of, leaves_of
 from muster.core.search.domain_regions import Region, Regions
 from muster.core.search.packing import Budget, Effort, Packing, Verdict, pack
 from muster.core.search.problem import Problem, SearchNode
@@ -23,7 +23,7 @@ Placed = list[tuple[int, int, int, int]]
 _PACKING_STEPS = 1_000
 _TRIES = 4
 _FINAL_PACKINGS = 4
-_EXTENDING_STEPS = 200
+_ADDING_STEPS = 200
 _ASKING = 10
 _NODES_PER_STEP = 50
 
@@ -126,19 +126,20 @@ class Questions:
             free[node] -= number * self.problem.demand[kind]
         return free
 
+    def add(self, parts: Sequence[Part], region: Region, placed: Placed) -> Placed | None:
+        """Nodes of the region for more parts, beside what is placed, if that is easy."""
+        groups = [part.node for part in parts]
+        limits = (_ADDING_STEPS, Effort.LOW)
+        packing = self._limited(self.problem, groups, (region.nodes, self.room_left(placed)), limits)
+        return list(packing.placed) if packing.verdict is Verdict.FOUND else None
+
     def _extended(self, region: Region, parts: Parts) -> Placed | None:
         """A packing of all but one, known from before, with that one added to what it leaves."""
         for index in range(len(parts) if len(parts) > 1 else 0):
-            rest = parts[:index] + parts[index + 1 :]
-            known = self.found(region, rest)
+            known = self.found(region, parts[:index] + parts[index + 1 :])
             if known is not None:
-                added = self._limited(
-                    self.problem,
-                    [parts[index].node],
-                    (region.nodes, self.room_left(known)),
-                    (_EXTENDING_STEPS, Effort.LOW),
-                )
-                return [*known, *added.placed] if added.verdict is Verdict.FOUND else None
+                added = self.add(parts[index : index + 1], region, known)
+                return None if added is None else [*known, *added]
         return None
 
     def _limited(

@@ -88,6 +88,11 @@ class Regions:
             known = self._cells[region.number, key] = self._cut(region, key)
         return known
 
+    def cell_of(self, region: Region, key: str, node: int) -> Region:
+        """The cell that holds a node of the region."""
+        holds = (cell for cell in self.cells(region, key).regions if (cell.nodes == node).any())
+        return next(holds, region)
+
     def coarsest(self, region: Region, keys: list[str]) -> str | None:
         """The label whose cells hold the cells of all others whole; None if there is none."""
         if len(keys) == 1:
