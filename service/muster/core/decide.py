@@ -9,7 +9,7 @@ import numpy as np
 
 from muster.core.decision import Assignments, Decision, DecisionCode, GroupResult, Search, SearchEnd, Status
 from muster.core.domains import CLUSTER
-from muster.core.found_placement import assume_found
+from muster.core.found_placement import assume_found, tell_found
 from muster.core.framework import Profile
 from muster.core.messages import decision_message
 from muster.core.observer import Observer
@@ -76,16 +76,26 @@ def _minimum(recursion: Recursion) -> tuple[Trial, Search]:
         return trial, Search()
     if trial.status is Status.UNSCHEDULABLE_AND_UNRESOLVABLE:
         return trial, Search(SearchEnd.EXHAUSTED)
-    snapshot, unit, placer = recursion.snapshot, recursion.unit, recursion.placer
-    if not budget_of(unit, recursion.profile):
+    if not budget_of(recursion.unit, recursion.profile):
         return trial, Search()
+    recursion.observer.enter("search", str(recursion.unit.key))
+    found, searched = _searched(recursion)
+    recursion.observer.leave({"end": searched.end.value, "steps": searched.steps, "budget": searched.budget})
+    return found or trial, searched
+
+
+def _searched(recursion: Recursion) -> tuple[Trial | None, Search]:
+    """The root's minimum as the search found it, assumed; None without one."""
+    snapshot, unit, placer = recursion.snapshot, recursion.unit, recursion.placer
     outcome = search(snapshot, unit, recursion.profile, placer)
     end, found = outcome.end, None
     if outcome.placement is not None:
         found = assume_found(snapshot, unit, placer, recursion.ledger, outcome.placement)
         if found is None:
             end = SearchEnd.BUDGET_SPENT
-    return found or trial, Search(end, outcome.steps, outcome.budget)
+        elif recursion.observer.is_recording:
+            tell_found(found, recursion.observer)
+    return found, Search(end, outcome.steps, outcome.budget)
 
 
 def _attributes(searched: Search) -> dict[str, str | int]:

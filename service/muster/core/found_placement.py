@@ -15,13 +15,14 @@ import numpy as np
 
 from muster.core.decision import Status
 from muster.core.domains import CLUSTER, Domain
+from muster.core.observer import Observer
 from muster.core.ordering import Batch, batches_of
 from muster.core.pod_placement import PodPlacer
 from muster.core.search.problem import SearchLeaf, SearchNode
 from muster.core.search.search import FoundPlacement
 from muster.core.snapshot import Snapshot
 from muster.core.tree import Unit
-from muster.core.trial import Ledger, Trial, begin
+from muster.core.trial import Ledger, Trial, attributes_of, begin
 
 
 def assume_found(
@@ -46,6 +47,18 @@ def assume_found(
         ledger.rollback(mark)
         return None
     return trial
+
+
+def tell_found(trial: Trial, observer: Observer) -> None:
+    """Tell of the groups that take part, nested as they are, as the recursion tells of what it places."""
+    observer.enter("group", str(trial.group.key))
+    if trial.group.is_leaf:
+        observer.enter("pods", str(trial.group.key))
+        observer.leave({"key": str(trial.group.key), "pods": trial.placed - trial.group.satisfied})
+    for child in trial.children:
+        if child is not None:
+            tell_found(child, observer)
+    observer.leave(attributes_of(trial))
 
 
 @dataclass(slots=True)

@@ -12,9 +12,9 @@ from typing import Protocol
 class Observer(Protocol):
     """Sections nest like the recursion. `enter` returns nothing to hold; `leave` closes the innermost open section.
 
-    kinds: "cycle", "group", "pods", "preemption". Attribute names are those of architecture.md (level, kind, key,
-    policy, m, s, r, u, uu, status, domain, tried, pruned, pods). `candidate` is called for a tried domain, only
-    while `is_recording`.
+    kinds: "cycle", "group", "pods", "search", "preemption"; what a search found is told as groups inside it. A group's
+    attributes are kind, key, policy, m, s, r, u, uu, status, domain, tried, pruned, pods; its level is that of the
+    nesting. `candidate` is called for a tried domain, only while `is_recording`.
     """
 
     @property

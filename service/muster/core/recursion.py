@@ -24,7 +24,7 @@ from muster.core.pod_placement import PodPlacer
 from muster.core.reasons import refusal_of
 from muster.core.snapshot import Snapshot
 from muster.core.tree import GroupTree, Unit
-from muster.core.trial import Ledger, Trial, already_holds, begin
+from muster.core.trial import Ledger, Trial, already_holds, attributes_of, begin
 
 _Score = tuple[Fraction | int, ...]
 _UNSUCCESSFUL = (Status.UNSCHEDULABLE, Status.UNSCHEDULABLE_AND_UNRESOLVABLE)
@@ -50,7 +50,7 @@ class Recursion:
                 trial = self._choose_domain(trial, group.topology_key, outer)
             else:
                 self._minimum_inside(trial, outer)
-        self.observer.leave(_attributes(trial) if self.observer.is_recording else {})
+        self.observer.leave(attributes_of(trial) if self.observer.is_recording else {})
         return trial
 
     def fill(self, trial: Trial, outer: Domain) -> None:
@@ -166,22 +166,3 @@ def _count(trial: Trial, child: Trial | None) -> None:
         trial.tally.place()
     elif child is not None:
         trial.tally.fail(1, child.status)
-
-
-def _attributes(trial: Trial) -> dict[str, str | int]:
-    group, tally = trial.group, trial.tally
-    return {
-        "kind": group.key.kind,
-        "key": str(group.key),
-        "policy": "gang" if group.is_gang else "basic",
-        "m": tally.required,
-        "s": tally.satisfied,
-        "r": tally.remaining,
-        "u": tally.unschedulable,
-        "uu": tally.unresolvable,
-        "status": trial.status.name,
-        "domain": trial.domain.value if trial.domain is not None else "",
-        "tried": trial.tried,
-        "pruned": trial.pruned,
-        "pods": trial.placed,
-    }

@@ -99,6 +99,26 @@ def result_of(trial: Trial) -> GroupResult:
     )
 
 
+def attributes_of(trial: Trial) -> dict[str, str | int]:
+    """What the observer is told of a group when it is left."""
+    group, tally = trial.group, trial.tally
+    return {
+        "kind": group.key.kind,
+        "key": str(group.key),
+        "policy": "gang" if group.is_gang else "basic",
+        "m": tally.required,
+        "s": tally.satisfied,
+        "r": tally.remaining,
+        "u": tally.unschedulable,
+        "uu": tally.unresolvable,
+        "status": trial.status.name,
+        "domain": trial.domain.value if trial.domain is not None else "",
+        "tried": trial.tried,
+        "pruned": trial.pruned,
+        "pods": trial.placed,
+    }
+
+
 class Ledger:
     """Places batches of pods on the snapshot and remembers which pod went where, in the order of placing."""
 
