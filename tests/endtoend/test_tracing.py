@@ -10,7 +10,7 @@ from tests.endtoend.cluster import CALL_SECONDS, WAIT_SECONDS, Cluster
 from tests.endtoend.collector import Collector, attributes, candidates
 from tests.endtoend.service import LOCAL, Service, gang, node
 
-TREE = Path(__file__).resolve().parents[2] / "docs/examples/tree.yaml"
+EXAMPLES = Path(__file__).resolve().parents[2] / "docs/examples"
 TRACE_ID, CALLER_SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 TRACEPARENT = f"00-{TRACE_ID}-{CALLER_SPAN}-01"
 GROUP_ATTRIBUTES = {"level", "kind", "key", "policy", "m", "s", "r", "u", "uu", "status", "domain"} | {
@@ -47,6 +47,8 @@ class Trace:
     def __init__(self, spans: list[Span]) -> None:
         self.by_id = {span.span_id: span for span in spans}
         [self.cycle] = [span for span in spans if span.name == "muster.cycle"]
+        self.searches = [span for span in spans if span.name == "muster.search"]
+        # What a search found comes after the greedy attempt that failed, and takes its place here.
         self.groups = {self.name(span): span for span in spans if span.name == "muster.group"}
         self.pods = [span for span in spans if span.name == "muster.pods"]
 
@@ -72,9 +74,11 @@ class Trace:
         return sum(int(str(pods)) for pods in found)
 
 
-def traced_tree(database: str, log: Path, collector: Collector) -> Trace:
-    """The trace of a tree of three levels that an Apply with a trace context of its own made."""
-    objects = read_paths([str(TREE)]).objects
+def traced_tree(
+    database: str, log: Path, collector: Collector, example: str = "tree.yaml", root: str = "run"
+) -> Trace:
+    """The trace of an example that an Apply with a trace context of its own made."""
+    objects = read_paths([str(EXAMPLES / example)]).objects
     environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.address}
     with Service(database, log, LOCAL, environment) as service:
         service.cluster.Apply(
@@ -83,7 +87,7 @@ def traced_tree(database: str, log: Path, collector: Collector) -> Trace:
             metadata=(("traceparent", TRACEPARENT),),
         )
         cluster = Cluster(service, "traced")
-        decision = cluster.schedule("CompositePodGroup", "run", wait=WAIT_SECONDS).decision
+        decision = cluster.schedule("CompositePodGroup", root, wait=WAIT_SECONDS).decision
         assert service.stop() == 0
     assert decision.trace_id == TRACE_ID
     return Trace(collector.trace(TRACE_ID))
@@ -147,4 +151,26 @@ def test_the_counts_of_a_tree_s_spans_add_up_level_by_level(
     assert {str(each["domain"]): each["status"] for each in candidates(trace.groups["run"])} == {
         "a": "UNSCHEDULABLE",
         "b": "SUCCESS",
+    }
+
+
+def test_what_a_search_found_is_told_inside_its_span_as_the_groups_are_nested(
+    sqlite_database: str, tmp_path: Path, collector: Collector
+) -> None:
+    trace = traced_tree(sqlite_database, tmp_path / "log", collector, "tight-tree.yaml", "pair")
+
+    [search] = trace.searches
+    assert search.parent_span_id == trace.cycle.span_id
+    assert attributes(search)["end"] == attributes(trace.cycle)["search"] == "FOUND"
+    assert trace.groups["pair"].parent_span_id == search.span_id
+    told = {name: attributes(span) for name, span in trace.groups.items()}
+    assert {name: trace.path(span) for name, span in trace.groups.items()} == {
+        "pair": ["pair"],
+        "first": ["pair", "first"],
+        "second": ["pair", "second"],
+    }
+    assert {name: (each["status"], each["s"], each["domain"]) for name, each in told.items()} == {
+        "pair": ("SUCCESS", 2, "a"),
+        "first": ("SUCCESS", 3, "a1"),
+        "second": ("SUCCESS", 2, "a2"),
     }
