@@ -7,7 +7,7 @@ import pytest
 from opentelemetry.sdk.metrics.export import Histogram, Sum
 from opentelemetry.sdk.resources import Resource
 
-from muster.core.decision import Assignments, Decision, DecisionCode, GroupResult, Status
+from muster.core.decision import Assignments, Decision, DecisionCode, GroupResult, Search, SearchEnd, Status
 from muster.model.meta import ObjectKey
 from muster.telemetry.facts import CommitFacts, CycleFacts, QueueDepth
 from muster.telemetry.metrics import Metrics
@@ -189,3 +189,14 @@ def test_a_metrics_port_in_use_is_an_error(metrics: Metrics) -> None:
         pytest.raises(OSError, match="in use"),
     ):
         MetricsServer(server.address, metrics.registry, lambda: True)
+
+
+def test_searches_are_counted_by_how_they_ended(metrics: Metrics) -> None:
+    for end, steps in ((SearchEnd.FOUND, 166), (SearchEnd.EXHAUSTED, 90), (SearchEnd.NOT_NEEDED, 0)):
+        decision = Decision(UNIT, DecisionCode.SCHEDULED, search=Search(end, steps))
+        metrics.cycle_ended(CycleFacts(decision))
+
+    assert value(metrics, "muster_searches_total", end="found") == 1
+    assert value(metrics, "muster_searches_total", end="exhausted") == 1
+    assert value(metrics, "muster_searches_total", end="not_needed") is None
+    assert value(metrics, "muster_search_steps_sum") == 256

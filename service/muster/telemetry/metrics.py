@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from muster.core.decision import Decision, DecisionCode, GroupResult
+from muster.core.decision import Decision, DecisionCode, GroupResult, SearchEnd
 from muster.telemetry.facts import CommitFacts, CycleFacts, QueueDepth
 
 RESULTS = {
@@ -27,6 +27,7 @@ SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5
 SHORT_SECONDS = (1e-6, 1e-5, 1e-4, 0.001, 0.01, 0.1, 1)
 WAIT_SECONDS = (0.01, 0.1, 1, 10, 60, 600, 3_600, 86_400)
 Metric = TypeVar("Metric", Counter, Gauge, Histogram)
+STEPS = (0, 100, 1_000, 5_000, 10_000, 20_000, 100_000)
 COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
 
 
@@ -80,6 +81,12 @@ class Metrics:
             buckets=WAIT_SECONDS,
         )
         self._bound_pods = self._counter("muster_bound_pods", "Pods that decisions bound.")
+        self._searches = self._counter(
+            "muster_searches", "Units that greedy placement failed, by how the search ended.", ("end",)
+        )
+        self._search_steps = self._histogram(
+            "muster_search_steps", "Steps that one search took.", buckets=STEPS
+        )
 
     def _make_queue_metrics(self) -> None:
         self._pending_pods = self._gauge("scheduler_pending_pods", "Pending pods.", ("queue",))
@@ -129,6 +136,9 @@ class Metrics:
             self._wait_seconds.observe(cycle.wait_seconds)
             self._bound_pods.inc(len(decision.assignments.pods))
         self._count_groups(decision, cycle.algorithm_seconds)
+        if decision.search.end is not SearchEnd.NOT_NEEDED:
+            self._searches.labels(decision.search.end.name.lower()).inc()
+            self._search_steps.observe(decision.search.steps)
 
     def _count_groups(self, decision: Decision, algorithm_seconds: float) -> None:
         if decision.result is None:
