@@ -10,6 +10,8 @@ from tests.instances.asking import Answer
 from tests.instances.instance import FEASIBLE, INFEASIBLE, Case, instance_of
 from tests.instances.run import Result, faults_of, line, main, records
 
+FAMILIES = Path(__file__).parent / "families"
+
 
 def node(name: str, cpu: int, **labels: str) -> dict[str, Any]:
     taints = [{"key": "owner", "value": "x", "effect": "NoSchedule"}]
@@ -85,6 +87,15 @@ def test_a_family_is_placed_through_the_api_and_written_down(
     assert not placed["exhaustive"]
     assert (hopeless["family"], hopeless["seed"], hopeless["placements"]) == ("small_trees", 2, {})
     assert hopeless["exhaustive"]
+
+
+def test_the_family_beside_the_runner_has_a_tree_that_only_the_search_places(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main([str(FAMILIES)]) == 0
+
+    *_, figures = capsys.readouterr().out.splitlines()
+    assert figures.split()[:8] == ["two_racks", "3", "0", "2", "2", "1", "1", "1"]
 
 
 def test_a_verdict_that_the_server_contradicts_is_exit_status_1(
