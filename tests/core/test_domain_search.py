@@ -2,6 +2,7 @@
 
 import pytest
 
+from muster.core.decision import SearchEnd
 from muster.core.search.packing import Verdict
 from muster.model.meta import LabelSelector
 from muster.model.pod import TopologySpreadConstraint
@@ -192,6 +193,24 @@ def test_a_group_changes_nodes_inside_its_domain_for_pods_that_may_run_anywhere(
     assert found.pods["racked"] == {"b": 2}
 
 
+def test_pods_with_one_host_port_keep_each_other_off_their_nodes() -> None:
+    def plan(anywhere: int) -> GroupPlan:
+        racked = pod_group("racked", gang(1), pods=(pod("racked", host_port=80),), same="rack")
+        others = tuple(pod(f"other-{i}", host_port=80) for i in range(anywhere))
+        return composite("root", gang(2), racked, pod_group("anywhere", gang(anywhere), pods=others))
+
+    cluster = Cluster(rack("A1", free=9), rack("A2", free=9), rack("A3", free=9))
+
+    assert find(cluster, plan(2)).verdict is FOUND
+    assert find(cluster, plan(3)).verdict is IMPOSSIBLE
+
+
+def test_pods_that_no_node_takes_are_proved_impossible() -> None:
+    nowhere = pod_group("pg", gang(1), pods=(pod(node_selector={"disk": "ssd"}),), same="rack")
+
+    assert find(Cluster(rack("A1", free=9)), nowhere).verdict is IMPOSSIBLE
+
+
 def test_more_equal_groups_than_domains_are_proved_impossible_at_once() -> None:
     cluster = Cluster(*(rack(f"{i:03}", free=5) for i in range(60)))
     root = composite("root", gang(61), *(rack_group(f"pg-{i}", 3) for i in range(61)))
@@ -240,3 +259,31 @@ def spread_group(name: str, minimum: int) -> GroupPlan:
     )
     pods = tuple(pod(f"{name}-{i}", labels={"app": "x"}, spread=(rule,)) for i in range(minimum))
     return pod_group(name, gang(minimum), pods=pods, same="rack")
+
+
+def test_a_decision_places_what_only_the_search_finds() -> None:
+    cluster = Cluster(block("A", rack("A1", free=4), rack("A2", free=5)))
+
+    result = cluster.schedule(
+        composite(
+            "root",
+            gang(2),
+            pod_group("pg-1", gang(4), pods=5, same="rack"),
+            rack_group("pg-2", 5),
+            same="block",
+        )
+    )
+
+    assert result.decision.search.end is SearchEnd.FOUND
+    assert result.placed == {"root": "A", "pg-1": "A1", "pg-2": "A2"}
+    assert len(result.on) == 9
+
+
+def test_a_decision_says_that_no_placement_exists() -> None:
+    cluster = Cluster(block("A", rack("A1", free=3), rack("A2", free=5), rack("A3", free=2)))
+    cluster.runs(pod(cpu="2"), "node-A1")
+
+    result = cluster.schedule(two_groups(3, 5))
+
+    assert result.code == "UNSCHEDULABLE"
+    assert result.decision.search.end is SearchEnd.EXHAUSTED

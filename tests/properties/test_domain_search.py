@@ -19,10 +19,10 @@ SMALL, LARGE = "1", "2"
 
 @st.composite
 def topologies(draw: st.DrawFn) -> list[Node]:
-    """Up to six nodes; in half of the draws every rack is in one block and every block in one zone."""
+    """Up to seven nodes; in half of the draws every rack is in one block and every block in one zone."""
     nests = draw(st.booleans())
     nodes: list[Node] = []
-    for place in range(draw(st.integers(1, 6))):
+    for place in range(draw(st.integers(2, 7))):
         rack = draw(st.integers(0, 3))
         values = (
             [rack // 3, rack // 2, rack]
@@ -47,6 +47,7 @@ def pods_of(draw: st.DrawFn, name: str) -> tuple[Pod, ...]:
         pod(
             f"{name}-{place}",
             cpu=draw(st.sampled_from([SMALL, SMALL, LARGE])),
+            host_port=draw(st.sampled_from([0] * 9 + [80])),
             gpu=draw(st.sampled_from("001")),
         )
         for place in range(number)
@@ -58,7 +59,7 @@ def plans(draw: st.DrawFn, nodes: list[Node], name: str = "root", depth: int = 0
     """A tree of up to three levels and few pods; members of some leaves run already."""
     if depth == 2 or (depth and draw(st.booleans())):
         pods = draw(pods_of(name))
-        bound = tuple(draw(st.sampled_from(nodes)).name for _ in range(draw(st.integers(0, 8)) == 0))
+        bound = tuple(draw(st.sampled_from(nodes)).name for _ in range(draw(st.integers(0, 6)) == 0))
         least = draw(st.integers(1, len(pods))) + len(bound)
         return pod_group(name, gang(least), pods=pods, same=draw(keys), bound=bound)
     number = draw(st.integers(1, 3 - depth))

@@ -22,6 +22,7 @@ from muster.core.search.domain_regions import Region
 from muster.core.search.packing import Verdict
 
 _AT_LEAST = 5
+"""Tries that a question has besides those for each part."""
 _ASSIGNING = 8
 """Steps that one try costs besides its question."""
 _GIVE_UP, _PASS, _ANYWHERE = -1, -2, -3
@@ -41,7 +42,10 @@ class _Frame:
 
 @dataclass(slots=True, eq=False)
 class Assignment:
-    """One region cut by one label. After `solve`, `unsettled` says that a complete assignment failed at last only."""
+    """One region cut by one label, for one `solve`.
+
+    unsettled: a complete assignment failed only because of what may run anywhere; `domain_joint` may know better.
+    """
 
     questions: Questions
     region: Region
@@ -71,7 +75,7 @@ class Assignment:
         self._pinned = any(len(part.all_pins) for part in self.parts)
 
     def solve(self) -> Answer:
-        """Impossible only if every inner "no" was a proof and nothing failed at last only."""
+        """Impossible only if every inner "no" was a proof and nothing is unsettled."""
         required = self._room.numbers([entry.part for entry in self.form.tops if entry.choice == REQUIRED])
         if self._room.without_cell(required) or self._room.counted_out(required):
             return IMPOSSIBLE
@@ -247,7 +251,8 @@ class Assignment:
         """What all cells hold, with what may run anywhere packed into the rest; None if that fails."""
         placed: Placed = []
         for cell, parts in self._held.items():
-            placed += self.questions.found(self._room.cells.regions[cell], parts) or []
+            region = self._room.cells.regions[cell]
+            placed += self.questions.placed(region, parts, self.questions.ask(region, parts))
         flats = [entry.part for entry in self.form.flats if entry.choice == REQUIRED] + self._anywhere
         if not flats:
             return placed

@@ -21,6 +21,7 @@ from muster.core.search.domain_regions import Region
 from muster.core.search.packing import Verdict
 
 _DRAFTS = 40
+"""How many drafts are looked at for each try that a question has."""
 _CHOOSING = 8
 """Steps that one domain tried for a part costs besides its question."""
 
@@ -155,12 +156,14 @@ class JointSearch:
         if goal.choice == REQUIRED and draft.last[:2] == (part.kind, goal.region.number):
             allowed[: draft.last[2]] = False
         same = regions.coarsest(goal.region, regions.live_keys(goal.region, regions.codes)) == key
-        touched = {int(node) for region, _ in draft.held for node in region.nodes} if same else set()
+        touched = np.zeros(len(regions.kinds), dtype=np.bool_)
+        for region, _ in draft.held:
+            touched[region.nodes] = True
         seen: set[object] = set()
         found: list[tuple[float, int, Region]] = []
         for place in np.flatnonzero(allowed).tolist():
             cell = cells.regions[place]
-            if same and touched.isdisjoint(cell.nodes.tolist()):
+            if same and not touched[cell.nodes].any():
                 look = self.questions.place_of(cell, self.parts)
                 if look in seen:
                     continue

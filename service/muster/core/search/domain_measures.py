@@ -7,12 +7,12 @@ adds up over a domain, so one pass over all nodes serves every domain of a label
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from muster.core.arrays import BoolArray, IntArray
-from muster.core.search.problem import Problem
+from muster.core.search.problem import MANY, Problem
 
 _MOST_COUNTED_TYPES = 64
 """With more types than this only the resources are measured."""
@@ -30,6 +30,23 @@ class Measures:
     weights: IntArray
     room: IntArray
     fits: IntArray
+
+
+def with_limits_as_room(problem: Problem) -> Problem:
+    """The problem with a resource for each type of which a node holds few whatever its room.
+
+    Pods of such a type then keep out others like them wherever room is taken in parts.
+    """
+    limited = np.flatnonzero(problem.per_node < MANY)
+    if not len(limited):
+        return problem
+    demand = (np.arange(len(problem.demand))[:, None] == limited).astype(np.int64)
+    free = np.broadcast_to(problem.per_node[limited], (len(problem.free), len(limited)))
+    return replace(
+        problem,
+        demand=np.concatenate((problem.demand, demand), axis=1),
+        free=np.concatenate((problem.free, free), axis=1),
+    )
 
 
 def measures_of(problem: Problem) -> Measures:

@@ -23,9 +23,11 @@ Placed = list[tuple[int, int, int, int]]
 _PACKING_STEPS = 1_000
 _TRIES = 4
 _FINAL_PACKINGS = 4
+"""What one question may do at the first level; four times as much at each that follows."""
 _ADDING_STEPS = 200
 _ASKING = 10
 _NODES_PER_STEP = 50
+"""What looking at a region costs besides what it leads to."""
 
 
 @dataclass(slots=True)
@@ -72,11 +74,6 @@ class Questions:
             return "region", region.number
         return "shape", self.regions.shape(region).shape
 
-    def _order(self, region: Region, parts: Parts) -> IntArray:
-        """The region's nodes as answers count them."""
-        kind, _ = self.place_of(region, parts)
-        return region.nodes if kind == "region" else self.regions.shape(region).order
-
     def found(self, region: Region, parts: Parts) -> Placed | None:
         """A packing that is known already."""
         answer = self.memo.found(self.place_of(region, parts), kinds_of(parts))
@@ -101,6 +98,11 @@ class Questions:
                 for (leaf, kind, _, number), node in zip(placed, nodes, strict=True)
             ),
         )
+
+    def _order(self, region: Region, parts: Parts) -> IntArray:
+        """The region's nodes as answers count them."""
+        kind, _ = self.place_of(region, parts)
+        return region.nodes if kind == "region" else self.regions.shape(region).order
 
     def flat(self, region: Region, parts: Parts) -> Answer:
         """Parts that no constraint cuts in the region: a known packing extended, or all packed anew."""

@@ -16,7 +16,7 @@ from muster.core.node_table import NodeTable
 from muster.core.search.domain_assignment import Assignment
 from muster.core.search.domain_form import form_of
 from muster.core.search.domain_joint import JointSearch
-from muster.core.search.domain_measures import measures_of
+from muster.core.search.domain_measures import measures_of, with_limits_as_room
 from muster.core.search.domain_memo import IMPOSSIBLE, Answer
 from muster.core.search.domain_parts import Parts, PartTable
 from muster.core.search.domain_questions import Questions
@@ -43,6 +43,7 @@ class DomainPacking:
 def place_in_domains(problem: Problem, nodes: NodeTable, budget: Budget) -> DomainPacking:
     """Whether the problem's root can have its minimum with every topology constraint kept. nodes: the snapshot's."""
     budget.spend(_PREPARING + len(problem.slots) // _NODES_PER_STEP)
+    problem = with_limits_as_room(problem)
     measures = measures_of(problem)
     root = PartTable(nodes, measures).part(problem.root)
     if root is None:
