@@ -1,8 +1,8 @@
 """One instance through the public API of a server: what it decided, and how long the caller waited for it.
 
-Everything but the root is stored before the clock starts; the time is from the Apply that completes the unit until
-Schedule with `validate_only` has answered. The server schedules by itself, so its own cycle may come before the dry
-run. Then that first decision is the answer: it is the one that had the whole search budget.
+Everything but the root is stored first, then the root, which completes the unit; then Schedule with `validate_only`.
+The server schedules by itself, so its own cycle may come before the dry run. Then that first decision is the answer:
+it is the one that had the whole search budget. The time is that of the call, and never less than that cycle took.
 """
 
 from __future__ import annotations
@@ -64,12 +64,14 @@ async def ask(address: str, cluster: str, instance: Instance, scheduler: str = "
 
 
 async def _decided(client: Client, instance: Instance, sets: Sets) -> Answer:
-    start = time.perf_counter()
     await client.apply(ApplyRequest(objects=[sets.root]))
+    start = time.perf_counter()
     response = await client.schedule(ScheduleRequest(unit=sets.unit, validate_only=True))
-    ms = (time.perf_counter() - start) * 1_000
+    seconds = time.perf_counter() - start
     first = await _first_decision(client, sets.unit)
-    return answer_of(response.decision if first is None else first, instance, ms)
+    if first is None:
+        return answer_of(response.decision, instance, seconds)
+    return answer_of(first, instance, max(seconds, first.duration.ToTimedelta().total_seconds()))
 
 
 async def _first_decision(client: Client, unit: ObjectRef) -> Decision | None:
@@ -78,7 +80,7 @@ async def _first_decision(client: Client, unit: ObjectRef) -> Decision | None:
     return listed.decisions[-1] if listed.decisions else None
 
 
-def answer_of(decision: Decision, instance: Instance, ms: float) -> Answer:
+def answer_of(decision: Decision, instance: Instance, seconds: float) -> Answer:
     """A decision in the terms of the instance."""
     is_placed = decision.code in PLACED
     nominated = decision.preemption.nominations
@@ -87,7 +89,7 @@ def answer_of(decision: Decision, instance: Instance, ms: float) -> Answer:
         status=DecisionCode.Name(decision.code).removeprefix("DECISION_CODE_"),
         placements=_pairs(decision.assignments) | _pairs(nominated) if is_placed else {},
         evicted=tuple(sorted(evicted)) if is_placed else (),
-        ms=round(ms, 3),
+        ms=round(seconds * 1_000, 3),
         exhaustive=not is_placed and _is_proof(decision, instance),
         message=decision.message,
     )
