@@ -127,7 +127,9 @@ async def run(families: dict[str, list[Case]], console: Console) -> list[Result]
             results = [await result_of(address, case) for case in cases]
             for each in results:
                 for fault in each.faults:
-                    console.print(f"{name} {each.case.seed}: {fault}", markup=False, highlight=False)
+                    console.print(
+                        f"{name} {each.case.seed}: {fault}", markup=False, highlight=False, soft_wrap=True
+                    )
             table.add_row(*line(name, results))
             done += results
     console.print(table)
