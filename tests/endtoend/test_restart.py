@@ -9,7 +9,7 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 
 from muster.v1 import cluster_service_pb2 as pb
 from muster.v1 import scheduler_service_pb2 as spb
-from muster.v1.decision_pb2 import Decision
+from muster.v1.decision_pb2 import Decision, DecisionCode
 from muster.v1.queue_pb2 import UnitState
 from tests.endtoend.cluster import CALL_SECONDS, Cluster, Replica, identity, outcome_of, refused
 from tests.endtoend.service import Service, gang, member, node
@@ -55,6 +55,41 @@ def test_a_repeated_request_gets_the_first_answer_from_the_next_process(
         with refused(grpc.StatusCode.INVALID_ARGUMENT) as refusal:
             cluster.apply(node("other"), request_id="once")
         assert refusal.error.reason == "REQUEST_ID_REUSED"
+
+
+def test_a_repeated_schedule_gets_the_first_answer_though_the_unit_has_moved_on(
+    store_url: str, tmp_path: Path
+) -> None:
+    with Service(store_url, tmp_path / "log") as service:
+        cluster = Cluster(service, "asked-twice")
+        cluster.apply(*gang("crew", 2))
+        request = cluster.schedule_request("PodGroup", "crew")
+        request.request_id = "once"
+        first = service.scheduler.Schedule(request)
+        cluster.apply(node("node"))
+        cluster.until_scheduled("crew")
+
+        service.kill()
+        service.start()
+
+        assert first.decision.code != DecisionCode.DECISION_CODE_SCHEDULED
+        assert service.scheduler.Schedule(request) == first
+        request.validate_only = True
+        with refused(grpc.StatusCode.INVALID_ARGUMENT) as refusal:
+            service.scheduler.Schedule(request)
+        assert refusal.error.reason == "REQUEST_ID_REUSED"
+
+
+def test_a_cluster_that_was_deleted_by_a_request_is_not_missed_by_its_repeat(
+    store_url: str, tmp_path: Path
+) -> None:
+    with Service(store_url, tmp_path / "log") as service:
+        Cluster(service, "doomed").apply(node("node"))
+        request = pb.DeleteClusterRequest(cluster="doomed", request_id="once")
+
+        answers = [service.cluster.DeleteCluster(request) for _ in range(2)]
+
+        assert answers[0] == answers[1]
 
 
 def test_the_queue_is_where_it_was_after_a_kill_and_goes_on(store_url: str, tmp_path: Path) -> None:

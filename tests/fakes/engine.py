@@ -29,6 +29,7 @@ from muster.engine.api import (
     ReportOutcome,
     RequestIdentity,
     ScheduleAnswer,
+    ScheduleCall,
     WatchBatch,
 )
 from muster.engine.errors import (
@@ -247,18 +248,16 @@ class FakeEngine:
             for name, held in self.clusters.items()
         ]
 
-    async def delete_cluster(self, cluster: str) -> None:
+    async def delete_cluster(self, cluster: str, identity: RequestIdentity | None = None) -> None:
         await self._enter("delete_cluster")
         self._known(cluster)
         del self.clusters[cluster]
 
-    async def schedule(
-        self, cluster: str, unit: ObjectKey, *, validate_only: bool, wait_seconds: float | None
-    ) -> ScheduleAnswer:
+    async def schedule(self, call: ScheduleCall) -> ScheduleAnswer:
         await self._enter("schedule")
-        held = self._known(cluster)
-        record = next((each for each in held.decisions if each.decision.unit == unit), None)
-        queued = next((each.unit for each in held.units if each.unit.key == unit), None)
+        held = self._known(call.cluster)
+        record = next((each for each in held.decisions if each.decision.unit == call.unit), None)
+        queued = next((each for each in held.units if each.unit.key == call.unit), None)
         return ScheduleAnswer(record, fresh=record is not None, queue=queued)
 
     async def queue(self, cluster: str, states: frozenset[UnitState]) -> QueueAnswer:

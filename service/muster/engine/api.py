@@ -212,21 +212,33 @@ class WatchBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class ScheduleAnswer:
-    """`decision` None: nothing was ever decided for the unit (`queue` says why)."""
-
-    decision: DecisionRecord | None
-    fresh: bool
-    queue: QueuedUnit | None
-
-
-@dataclass(frozen=True, slots=True)
 class PositionedUnit:
     """A queued unit, its place among the active ones (1 is next; 0: not active), and how many of its pods want a node."""
 
     unit: QueuedUnit
     position: int
     pending_pods: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleCall:
+    """`unit` may be any object of a unit. `wait_seconds` None: the first cycle is waited for, no later one."""
+
+    cluster: str
+    unit: ObjectKey
+    validate_only: bool = False
+    wait_seconds: float | None = None
+    identity: RequestIdentity | None = None
+    encode_answer: Callable[[ScheduleAnswer], bytes] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleAnswer:
+    """`decision` None: nothing was ever decided for the unit (`queue` says why)."""
+
+    decision: DecisionRecord | None
+    fresh: bool
+    queue: PositionedUnit | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,11 +303,11 @@ class SchedulingEngine(Protocol):
 
     async def list_clusters(self) -> list[ClusterSummary]: ...
 
-    async def delete_cluster(self, cluster: str) -> None: ...
+    async def delete_cluster(self, cluster: str, identity: RequestIdentity | None = None) -> None:
+        """Repeats of a request are known until the process ends: with the cluster goes all that is kept of it."""
+        ...
 
-    async def schedule(
-        self, cluster: str, unit: ObjectKey, *, validate_only: bool, wait_seconds: float | None
-    ) -> ScheduleAnswer: ...
+    async def schedule(self, call: ScheduleCall) -> ScheduleAnswer: ...
 
     async def queue(self, cluster: str, states: frozenset[UnitState]) -> QueueAnswer: ...
 

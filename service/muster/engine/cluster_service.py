@@ -99,7 +99,7 @@ class ClusterService:
             self._lost(self.cluster.name)
             raise
         if identity is not None and encode is not None and writes:
-            self._keep(identity, encode(answer), mutation.now_us)
+            self.keep_answer(identity, encode(answer), mutation.now_us)
         self.cycles.wake()
         return answer
 
@@ -135,7 +135,8 @@ class ClusterService:
             if not waiter.done():
                 waiter.set_result(record)
 
-    def _keep(self, identity: RequestIdentity, response: bytes, now_us: int) -> None:
+    def keep_answer(self, identity: RequestIdentity, response: bytes, now_us: int) -> None:
+        """Write down what a request was answered, for the time when it comes again."""
         record = RequestRecord(identity.method, identity.request_id, identity.digest, response, now_us)
         self.cluster.writes().requests.append(record)
 

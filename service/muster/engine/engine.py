@@ -27,6 +27,7 @@ from muster.engine.api import (
     ReportCall,
     RequestIdentity,
     ScheduleAnswer,
+    ScheduleCall,
     WatchBatch,
 )
 from muster.engine.applying import ApplyPlan, answer_of, stateless_faults
@@ -177,39 +178,44 @@ class Engine:
             await service.durable()
         return summaries
 
-    async def delete_cluster(self, cluster: str) -> None:
-        self._service(cluster)
-        await self._registry.delete(cluster)
+    async def delete_cluster(self, cluster: str, identity: RequestIdentity | None = None) -> None:
+        async def work() -> None:
+            self._service(cluster)
+            await self._registry.delete(cluster)
 
-    async def schedule(
-        self, cluster: str, unit: ObjectKey, *, validate_only: bool, wait_seconds: float | None
-    ) -> ScheduleAnswer:
-        service = self._service(cluster)
+        await self._requests.once(cluster, identity, lambda _: b"", work)
+
+    async def schedule(self, call: ScheduleCall) -> ScheduleAnswer:
+        service = self._service(call.cluster)
 
         async def last(root: ObjectKey) -> DecisionRecord | None:
             kept = service.cluster.last_decisions.get(root)
             if kept is not None:
                 return kept
-            found = await self.list_decisions(cluster, DecisionFilter(unit=root), None, 1)
+            found = await self.list_decisions(call.cluster, DecisionFilter(unit=root), None, 1)
             return found[0] if found else None
 
-        if validate_only:
-            return await scheduling.dry_run(service, self._clock, unit, last)
-        return await scheduling.schedule(service, self._clock, unit, last, wait_seconds=wait_seconds)
+        async def work() -> ScheduleAnswer:
+            answer = await scheduling.schedule(service, self._clock, call, last)
+            if call.identity is not None and call.encode_answer is not None:
+                service.keep_answer(call.identity, call.encode_answer(answer), self._clock.now_us())
+                await service.durable()
+            return answer
+
+        if call.validate_only:
+            return await scheduling.dry_run(service, self._clock, call.unit, last)
+        return await self._requests.once(call.cluster, call.identity, call.encode_answer, work)
 
     async def queue(self, cluster: str, states: frozenset[UnitState]) -> QueueAnswer:
         """The queue in its order; `states` chooses units (none: all), while the counts are always of all."""
         service = self._service(cluster)
         held = service.cluster
-        units: list[PositionedUnit] = []
         counts: dict[UnitState, int] = {}
-        position = 0
-        for row in held.queue.in_order():
+        units: list[PositionedUnit] = []
+        for row, position in held.queue.positions():
             counts[row.state] = counts.get(row.state, 0) + 1
-            position += row.state is UnitState.ACTIVE
             if not states or row.state in states:
-                place = position if row.state is UnitState.ACTIVE else 0
-                units.append(PositionedUnit(row, place, sum(unbound_pods(held.state, row.key))))
+                units.append(PositionedUnit(row, position, sum(unbound_pods(held.state, row.key))))
         answer = QueueAnswer(
             held.state.revision, units, counts, held.pending_group_rows(), held.pending_member_rows()
         )

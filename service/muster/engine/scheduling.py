@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from muster.core.decision import Decision, DecisionCode
-from muster.engine.api import ScheduleAnswer
+from muster.engine.api import PositionedUnit, ScheduleAnswer, ScheduleCall
 from muster.engine.cluster_service import ClusterService
 from muster.engine.errors import FailedPreconditionError, NotFoundError, Precondition
-from muster.engine.hierarchy import Root, find_root, unit_of_pod
+from muster.engine.hierarchy import Root, find_root, unbound_pods, unit_of_pod
 from muster.engine.ports import Clock, DecisionRecord, UnitState
 from muster.engine.units import build_unit
 from muster.model.meta import GROUP_KINDS, POD, ObjectKey
@@ -38,18 +38,16 @@ LastDecision = Callable[[ObjectKey], Awaitable[DecisionRecord | None]]
 async def schedule(
     service: ClusterService,
     clock: Clock,
-    named: ObjectKey,
+    call: ScheduleCall,
     last: LastDecision,
-    *,
-    wait_seconds: float | None,
 ) -> ScheduleAnswer:
     """The first cycle that sees everything acknowledged before the call; with `wait` further ones until it is over.
 
     `last` finds the unit's last decision, which is the answer for a unit with nothing pending.
     """
-    root = root_of(service, named)
+    root = root_of(service, call.unit)
     held = await _held(service, root, last)
-    deadline = clock.monotonic() + wait_seconds if wait_seconds is not None else None
+    deadline = clock.monotonic() + call.wait_seconds if call.wait_seconds is not None else None
     if held is None:
         service.cluster.queue.bring_forward(root.key)
         record = await service.next_decision(root.key)
@@ -123,7 +121,12 @@ def _synthetic(service: ClusterService, unit: ObjectKey, code: DecisionCode, mes
 def _answer(
     service: ClusterService, unit: ObjectKey, record: DecisionRecord | None, *, fresh: bool
 ) -> ScheduleAnswer:
-    return ScheduleAnswer(record, fresh, service.cluster.queue.get(unit))
+    held, queue = service.cluster, service.cluster.queue
+    row = queue.get(unit)
+    if row is None:
+        return ScheduleAnswer(record, fresh, None)
+    position = queue.position_of(unit)
+    return ScheduleAnswer(record, fresh, PositionedUnit(row, position, sum(unbound_pods(held.state, unit))))
 
 
 def _is_over(service: ClusterService, answer: ScheduleAnswer) -> bool:

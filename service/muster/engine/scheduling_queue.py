@@ -10,7 +10,7 @@ told to telemetry with its cause, and a unit that a call made active keeps the c
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from muster.engine.ports import QueuedUnit, UnitState
@@ -263,6 +263,23 @@ class SchedulingQueue:
             (row for row in live if row is not None),
             key=lambda row: (row.state not in ready, self.order(row)),
         )
+
+    def positions(self) -> Iterator[tuple[QueuedUnit, int]]:
+        """`in_order`, with the place of each among the active units: 1 is next, 0 for one that is not active."""
+        position = 0
+        for row in self.in_order():
+            position += row.state is UnitState.ACTIVE
+            yield row, position if row.state is UnitState.ACTIVE else 0
+
+    def position_of(self, key: ObjectKey) -> int:
+        """The place of one unit among the active ones; 0 if it is not one of them."""
+        own = self.get(key)
+        if own is None or own.state is not UnitState.ACTIVE:
+            return 0
+        order = self.order(own)
+        active = (self.get(each) for each, row in self.rows.items() if row.state is UnitState.ACTIVE)
+        ahead = (row for row in active if row is not None and row.state is UnitState.ACTIVE)
+        return 1 + sum(self.order(row) < order for row in ahead)
 
     def _move(self, row: QueuedUnit, cause: str) -> None:
         """Store a row that came into a state; one that is there already as it was has not moved."""

@@ -194,7 +194,8 @@ class ClusterServicer(cluster_service_pb2_grpc.ClusterServiceServicer):
         faults.request_id(request.request_id)
         faults.refuse()
         try:
-            await self._engine.delete_cluster(cluster)
+            identity = identity_of("DeleteCluster", request.request_id, request)
+            await self._engine.delete_cluster(cluster, identity)
         except NotFoundError:
             if not request.allow_missing:
                 raise

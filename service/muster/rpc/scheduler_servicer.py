@@ -6,13 +6,20 @@ from typing import Any, NoReturn
 
 from grpc import aio
 
-from muster.engine.api import DecisionFilter, PositionedUnit, SchedulingEngine
+from muster.engine.api import (
+    DecisionFilter,
+    PositionedUnit,
+    ScheduleAnswer,
+    ScheduleCall,
+    SchedulingEngine,
+)
 from muster.engine.errors import UnimplementedError
 from muster.rpc.admission import Admission
 from muster.rpc.decisions import DecisionLister, DecisionMessages, code_names, fitted, watched_units
 from muster.rpc.lists import checked_uid
 from muster.rpc.pagination import KeptLists, PageTokens
 from muster.rpc.queue_pages import QueueLister, encode_unit
+from muster.rpc.replay import AnswerEncoder, identity_of
 from muster.rpc.request_checks import UNIT_KINDS, RequestFaults
 from muster.rpc.telemetry_port import RpcTelemetry
 from muster.rpc.watch import WatchStream
@@ -51,16 +58,23 @@ class SchedulerServicer(scheduler_service_pb2_grpc.SchedulerServiceServicer):
         wait = faults.wait_seconds(request.wait, present=request.HasField("wait"))
         faults.request_id(request.request_id)
         faults.refuse()
+        identity = identity_of("Schedule", request.request_id, request)
+        if identity is not None and (kept := await self._engine.find_replay(cluster, identity)) is not None:
+            return pb.ScheduleResponse.FromString(kept)
         if request.unit.uid:
             await checked_uid(self._engine, cluster, unit, request.unit.uid)
-        answer = await self._engine.schedule(
-            cluster, unit, validate_only=request.validate_only, wait_seconds=wait
+        encoder = AnswerEncoder[ScheduleAnswer, pb.ScheduleResponse](
+            lambda answer: _schedule_response(cluster, answer)
         )
-        return pb.ScheduleResponse(
-            decision=None if answer.decision is None else fitted(cluster, answer.decision),
-            fresh=answer.fresh,
-            queue=None if answer.queue is None else encode_unit(PositionedUnit(answer.queue, 0)),
+        call = ScheduleCall(
+            cluster=cluster,
+            unit=unit,
+            validate_only=request.validate_only,
+            wait_seconds=wait,
+            identity=identity,
+            encode_answer=encoder.to_bytes if identity is not None else None,
         )
+        return encoder.message(await self._engine.schedule(call))
 
     async def Preempt(self, request: pb.PreemptRequest, context: Context) -> pb.PreemptResponse:
         _refuse_unimplemented("Preempt", "this server places units into free room and evicts nothing")
@@ -111,6 +125,14 @@ class SchedulerServicer(scheduler_service_pb2_grpc.SchedulerServiceServicer):
 
     async def GetQueue(self, request: pb.GetQueueRequest, context: Context) -> pb.GetQueueResponse:
         return await self._queue.list(request)
+
+
+def _schedule_response(cluster: str, answer: ScheduleAnswer) -> pb.ScheduleResponse:
+    return pb.ScheduleResponse(
+        decision=None if answer.decision is None else fitted(cluster, answer.decision),
+        fresh=answer.fresh,
+        queue=None if answer.queue is None else encode_unit(answer.queue),
+    )
 
 
 def _refuse_unimplemented(method: str, why: str) -> NoReturn:
