@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
+from typing import NamedTuple
 
 from muster.model.meta import ObjectKey
 
@@ -101,9 +102,84 @@ class Search:
     budget: int = 0
 
 
+class PreemptionEnd(Enum):
+    """What preemption came to."""
+
+    NOMINATED = "NOMINATED"
+    """Nodes are nominated; the unit waits for victims, for pods that leave already, or for both."""
+    NOT_NEEDED = "NOT_NEEDED"
+    """The unit fits where nobody needs to leave; it is assigned there."""
+    NO_FIT = "NO_FIT"
+    """It would not fit even if all units of lower priority were gone."""
+    NO_GAIN = "NO_GAIN"
+    """Nothing more of it would fit even if all units of lower priority were gone."""
+
+
+class Fate(Enum):
+    """What became of a potential victim, and why."""
+
+    EVICTED = "EVICTED"
+    ABOVE_THRESHOLD = "ABOVE_THRESHOLD"
+    """Stays: enough room is to be had from units of lower priority."""
+    NOT_IN_THE_WAY = "NOT_IN_THE_WAY"
+    """Stays: there is room for it beside the preemptor's pods as they were placed."""
+    MADE_WAY_FOR = "MADE_WAY_FOR"
+    """Stays: the preemptor's pods found other nodes."""
+
+
+class UnitFate(NamedTuple):
+    """A disruption unit and what became of it.
+
+    pods: ordinals of its bound pods, ascending. breaks_budget: it could not be evicted without going past a budget.
+    reason: the fate in words.
+    """
+
+    unit: ObjectKey
+    priority: int
+    fate: Fate
+    breaks_budget: bool
+    pods: tuple[int, ...]
+    reason: str
+
+
+class BudgetBreach(NamedTuple):
+    """A budget that the victims go past: how many of its pods are evicted, and how many it allows."""
+
+    budget: ObjectKey
+    evicted: int
+    allowed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """What preemption came to, if it was tried. Only with NOMINATED is there anything to carry out.
+
+    nominations: where the unit's pods are to run, all that can be placed. victims: units to evict whole, most important
+    first; may be empty. awaited: ordinals of pods that were leaving already and whose room the nominations use.
+    reprieved: the other potential victims, most important first. pods_over_budget: evicted pods past zero in a budget
+    that selects them; breaches: those budgets by key. steps: what was spent of the profile's move budget.
+    """
+
+    end: PreemptionEnd
+    nominations: Assignments = Assignments()
+    victims: tuple[UnitFate, ...] = ()
+    reprieved: tuple[UnitFate, ...] = ()
+    awaited: tuple[int, ...] = ()
+    pods_over_budget: int = 0
+    breaches: tuple[BudgetBreach, ...] = ()
+    steps: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The outcome of one cycle for one unit. `message` is the root's, as conditions carry it."""
+    """The outcome of one cycle for one unit. `message` is the root's, as conditions carry it.
+
+    preemption: None if it was not tried. WAITING_FOR_PREEMPTION without it: the unit still waits for an earlier
+    preemption, whose nominations and victims stand as they are.
+    asks_for_victims: nothing is settled yet. Preemption may help, and the unit came without its potential victims: it
+    is to be decided again on the same snapshot with `Unit.victims`, and with this decision's `search` as `searched`.
+    Whoever does not want preemption takes the decision as it is.
+    """
 
     unit: ObjectKey
     code: DecisionCode
@@ -111,3 +187,5 @@ class Decision:
     assignments: Assignments = Assignments()
     search: Search = Search()
     message: str = ""
+    preemption: Preemption | None = None
+    asks_for_victims: bool = False

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from muster.core.decision import Search
+from muster.core.preemption_units import DisruptionUnits, EarlierPreemption, PromisedRoom
 from muster.model.meta import POD_GROUP, ObjectKey
 
 
@@ -63,6 +65,12 @@ class Unit:
     """Per pod ordinal: nodes on which a client reported a failed binding (semantics 5.7)."""
     search_budget_share: Fraction = Fraction(1)
     """How much of the profile's search budget this unit may spend, from 0 to 1: less after failed searches."""
+    victims: DisruptionUnits | None = None
+    """Whom it may preempt; None if that was not looked up, since most cycles do not need it."""
+    searched: Search | None = None
+    """How the search for it ended on this very snapshot, if it was made already: it is not made twice."""
+    promised: PromisedRoom = field(default_factory=PromisedRoom)
+    earlier: EarlierPreemption = field(default_factory=EarlierPreemption)
 
     @property
     def key(self) -> ObjectKey:
