@@ -7,31 +7,40 @@ the snapshot all filters run again, in order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from muster.core.decision import Assignments, Decision, DecisionCode, GroupResult, Status
+from muster.core.decision import Assignments, Decision, DecisionCode, GroupResult
 from muster.core.framework import Profile
-from muster.core.messages import pod_message
 from muster.core.recheck import first_conflict
 from muster.core.tree import Unit, leaves
 from muster.engine.cluster import Cluster
 from muster.engine.conditions import (
+    INVALID,
     SCHEDULED,
     SCHEDULER_ERROR,
     UNSCHEDULABLE,
     with_group_condition,
 )
-from muster.engine.hierarchy import subtree, unbound_pods
+from muster.engine.hierarchy import held_count, is_initially_scheduled, shortages, subtree, unbound_pods
 from muster.engine.members import Standing, standing
 from muster.engine.mutation import Mutation
+from muster.engine.outcomes import Outcome, all_admissible, has_pods_to_try, holding, outcomes
 from muster.engine.ports import AssignmentColumns, DecisionRecord
 from muster.engine.settlement import settle_unit
-from muster.model.meta import POD, ObjectKey
+from muster.engine.tree_conditions import tell_group, tell_pod
+from muster.model.meta import POD, POD_GROUP, ObjectKey
 from muster.model.pod import Pod
 from muster.model.variations import variation, varied
 
 PodsByOrdinal = dict[int, Pod]
+NOT_READY = "NOT_READY"
+"""All pods that wait are in groups that are not admissible: no event in the cluster helps, their own changes do."""
+
+_REASONS = {DecisionCode.SCHEDULER_ERROR: SCHEDULER_ERROR, DecisionCode.INVALID: SCHEDULER_ERROR}
+"""What pods say of a unit that was not tried."""
+
+_GROUP_REASONS = {**_REASONS, DecisionCode.INVALID: INVALID}
 
 _bound = variation(Pod, "node_name", "resource_version", "status")
 
@@ -63,8 +72,10 @@ def still_holds(
             tuple(columns.pods[i] for i in kept), columns.nodes, tuple(columns.node_index[i] for i in kept)
         )
         decision = replace(decision, assignments=columns)
-        if not _minimums_hold(cluster, unit, decision):
-            return None
+    elif not columns.pods:
+        return decision
+    if not _minimums_hold(cluster, unit, decision):
+        return None
     if not changed or not columns.pods:
         return decision
     signatures = [cluster.feed.signature_of(pods[ordinal]) for ordinal in columns.pods]
@@ -83,14 +94,18 @@ def _is_pending(cluster: Cluster, pod: Pod) -> bool:
 
 
 def _minimums_hold(cluster: Cluster, unit: Unit, decision: Decision) -> bool:
-    """Every leaf gang that was reported Success still reaches its minimum with what is left."""
+    """Every leaf whose assignments stand still reaches its minimum with what is left; so do the groups above them."""
+    if decision.result is None:
+        return True
+    root = cluster.state.group(unit.key)
+    root_is_scheduled = root is not None and is_initially_scheduled(root)
     placed = set(decision.assignments.pods)
-    successes = {r.key for r in results_below(decision.result) if r.status is Status.SUCCESS}
+    successes = {result.key for result in holding(decision.result)}
     for leaf in leaves(unit.root):
-        if leaf.key in successes and leaf.is_gang:
+        if leaf.key in successes and leaf.key.kind == POD_GROUP:
             members = cluster.state.members(leaf.key.namespace, leaf.key.name)
-            new = sum(1 for ordinal in leaf.pods.ids if ordinal in placed)
-            if members.counts[Standing.BOUND] + new < leaf.minimum:
+            held = held_count(members, root_is_scheduled=root_is_scheduled)
+            if held + len(placed.intersection(leaf.pods.ids)) < leaf.minimum:
                 return False
     return True
 
@@ -111,9 +126,10 @@ def commit_decision(
     pods = pods_by_ordinal(cluster, unit)
     mutation.settled_units.add(unit.key)
     columns = _bind(mutation, decision.assignments, pods)
-    _write_groups(mutation, unit.key, decision)
-    _write_pods_left(mutation, unit, decision, pods)
-    _move_unit(mutation, unit.key, decision)
+    found = _outcomes(cluster, unit, decision)
+    _write_groups(mutation, unit.key, decision, found)
+    _write_pods_left(mutation, unit, decision, pods, found)
+    _move_unit(mutation, unit, decision)
     record = varied(record, revision=mutation.revision, id=str(mutation.revision), assignments=columns)
     if not mutation.finish():
         mutation.commit()
@@ -143,45 +159,53 @@ def _bind(mutation: Mutation, assigned: Assignments, pods: PodsByOrdinal) -> Ass
     return columns
 
 
-def _write_groups(mutation: Mutation, unit: ObjectKey, decision: Decision) -> None:
-    """Every group of the hierarchy gets its condition; one below a failed ancestor names the group whose own check failed."""
-    results = {result.key: result for result in results_below(decision.result)}
-    failed = next((r for r in results.values() if r.status is not Status.SUCCESS), None)
-    error = decision.code is DecisionCode.SCHEDULER_ERROR
+def _outcomes(cluster: Cluster, unit: Unit, decision: Decision) -> dict[ObjectKey, Outcome]:
+    """What becomes of each group; nothing of a unit that was not tried."""
+    if decision.code in _REASONS:
+        return {}
+    root = cluster.state.group(unit.key)
+    is_short = root is not None and not all_admissible(unit.root)
+    return outcomes(unit.root, decision, shortages(cluster.state, root) if root and is_short else {})
+
+
+def _write_groups(
+    mutation: Mutation, unit: ObjectKey, decision: Decision, found: Mapping[ObjectKey, Outcome]
+) -> None:
+    """Every group of the hierarchy gets its condition; those that came since the decision wait for the next one."""
+    reason = _GROUP_REASONS.get(decision.code, UNSCHEDULABLE)
     for group in list(subtree(mutation.state, unit)):
-        result = results.get(group.key)
-        if result is not None and result.status is Status.SUCCESS:
-            scheduled, reason, message = True, SCHEDULED, ""
-        else:
-            scheduled, reason = False, SCHEDULER_ERROR if error else UNSCHEDULABLE
-            message = decision.message
-            if result is None and failed is not None:
-                message = f"{failed.key.kind} {failed.key.name}: {message}"
-        changed = with_group_condition(
-            group, scheduled=scheduled, reason=reason, message=message, now_us=mutation.now_us
-        )
-        mutation.set_group(group, changed)
+        outcome = found.get(group.key)
+        if outcome is not None and outcome.scheduled:
+            changed = with_group_condition(
+                group, scheduled=True, reason=SCHEDULED, message="", now_us=mutation.now_us
+            )
+            mutation.set_group(group, changed)
+        elif outcome is not None or not found:
+            tell_group(mutation, group, reason, outcome.message if outcome is not None else decision.message)
 
 
-def _write_pods_left(mutation: Mutation, unit: Unit, decision: Decision, pods: PodsByOrdinal) -> None:
-    """Pods that were not placed say why: for their own shape where the cycle knows it, else with the unit's message."""
-    reason = SCHEDULER_ERROR if decision.code is DecisionCode.SCHEDULER_ERROR else UNSCHEDULABLE
-    own: dict[int, str] = {}
-    for result in results_below(decision.result):
-        for signature, reasons in result.pod_reasons.items():
-            own[signature] = pod_message(reasons)
+def _write_pods_left(
+    mutation: Mutation,
+    unit: Unit,
+    decision: Decision,
+    pods: PodsByOrdinal,
+    found: Mapping[ObjectKey, Outcome],
+) -> None:
+    """Pods that were not placed say why: for their own shape where the cycle knows it, else as their group, or the unit."""
+    reason = _REASONS.get(decision.code, UNSCHEDULABLE)
     for leaf in leaves(unit.root):
+        outcome = found.get(leaf.key)
+        own = outcome.by_signature if outcome is not None else {}
+        of_group = outcome.message if outcome is not None and not outcome.scheduled else decision.message
         for ordinal, signature in zip(leaf.pods.ids, leaf.pods.signatures, strict=True):
             pod = pods.get(ordinal)
             if pod is not None:
-                message = own.get(signature) or decision.message
-                status = mutation.pod_conditions.waiting(pod.status, reason, message, pod.generation)
-                mutation.set_pod_status(pod, status)
+                tell_pod(mutation, pod, reason, own.get(signature) or of_group)
 
 
-def _move_unit(mutation: Mutation, unit: ObjectKey, decision: Decision) -> None:
+def _move_unit(mutation: Mutation, tried: Unit, decision: Decision) -> None:
     """The unit's next state in the queue (semantics 4, "After a cycle")."""
-    cluster, now_us = mutation.cluster, mutation.now_us
+    cluster, now_us, unit = mutation.cluster, mutation.now_us, tried.key
     queue = cluster.queue
     events = queue.events_in_flight(unit)
     changed = queue.landed(unit)
@@ -190,12 +214,14 @@ def _move_unit(mutation: Mutation, unit: ObjectKey, decision: Decision) -> None:
         return
     if decision.code is DecisionCode.SCHEDULER_ERROR and decision.result is None:
         queue.errored(unit, now_us, decision.message)
-    elif changed or not pending:
+    elif changed or not (pending or decision.code is DecisionCode.INVALID):
         settle_unit(mutation, unit)
     elif decision.assignments.pods:
         queue.succeeded(unit, now_us)
     else:
-        queue.failed(unit, now_us, reason_codes(decision), decision.message)
+        tried_any = decision.code in _REASONS or has_pods_to_try(tried.root)
+        reasons = reason_codes(decision) if tried_any else (NOT_READY,)
+        queue.failed(unit, now_us, reasons, decision.message)
         queue.happened(events, now_us)
 
 

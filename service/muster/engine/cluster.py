@@ -7,7 +7,8 @@ wherever it is seen. The writer takes `take_writes` to the store; who answers a 
 from __future__ import annotations
 
 from muster.engine.array_feed import ArrayFeed
-from muster.engine.cluster_state import ClusterState, Name
+from muster.engine.cluster_state import ClusterState, Name, parent_key_of
+from muster.engine.layouts import Layouts
 from muster.engine.ports import (
     ClusterWrites,
     DecisionRecord,
@@ -19,7 +20,8 @@ from muster.engine.ports import (
 )
 from muster.engine.scheduling_queue import SchedulingQueue
 from muster.engine.telemetry_port import EngineTelemetry, NullTelemetry
-from muster.model.meta import POD, PRIORITY_CLASS, ObjectKey
+from muster.model.group import CompositePodGroup, PodGroup
+from muster.model.meta import GROUP_KINDS, POD, PRIORITY_CLASS, ObjectKey
 from muster.model.node import Node
 from muster.model.pod import Pod
 from muster.model.priority import PriorityClass
@@ -50,6 +52,7 @@ class Cluster:
         self.pending_members: dict[ObjectKey, ObjectKey] = {}
         self.waiting_leaves: dict[Name, ObjectKey] = {}
         self.last_decisions: dict[ObjectKey, DecisionRecord] = {}
+        self.layouts = Layouts()
         self.failed_bindings: dict[int, dict[str, int]] = {}
         self.leaving_until: dict[int, int] = {}
         self.spec_memo = SpecMemo()
@@ -76,7 +79,15 @@ class Cluster:
             waiting = self.state.pod(row.key.namespace, row.key.name)
             if waiting is not None:
                 self.waiting_leaves[waiting.namespace, waiting.group] = row.missing
+        self._check_layouts()
         self.feed.flush()
+
+    def _check_layouts(self) -> None:
+        """Faults of trees are not stored: they follow from the objects."""
+        for kind in GROUP_KINDS:
+            for group in self.state.objects[kind].values():
+                if isinstance(group, PodGroup | CompositePodGroup) and parent_key_of(group) is None:
+                    self.layouts.check(self.state, group.key)
 
     def refresh_priority_classes(self) -> None:
         """Take the classes from the objects again, after one of them changed."""

@@ -31,6 +31,7 @@ class ClusterState:
         self.objects[POD] = cast("dict[Name, ClusterObject]", self._pods)
         self._members: dict[Name, Members] = {}
         self._children: dict[Name, dict[ObjectKey, AnyGroup]] = {}
+        self._of_workload: defaultdict[Name, dict[ObjectKey, None]] = defaultdict(dict)
         self._on_node: defaultdict[str, dict[int, Pod]] = defaultdict(dict)
         self._dependents: defaultdict[str, dict[ObjectKey, None]] = defaultdict(dict)
 
@@ -52,6 +53,10 @@ class ClusterState:
         """Groups that name the CompositePodGroup as their parent, in creation order, then name, then kind."""
         found = self._children.get((namespace, composite), {})
         return sorted(found.values(), key=lambda group: (group.ordinal, group.name, type(group).__name__))
+
+    def groups_of_workload(self, namespace: str, workload: str) -> list[ObjectKey]:
+        """Groups that refer to the Workload, whether it exists or not, in order of arrival."""
+        return list(self._of_workload.get((namespace, workload), ()))
 
     def pods_on(self, node_name: str) -> list[Pod]:
         """Bound pods of a node, in creation order, finished ones included."""
@@ -91,6 +96,8 @@ class ClusterState:
             parent = new.spec.parent_composite_pod_group_name
             if parent:
                 self._children.setdefault((new.namespace, parent), {})[key] = new
+            if old is None and new.spec.workload_ref is not None:
+                self._of_workload[new.namespace, new.spec.workload_ref.workload_name][key] = None
         if new.owner_references or (old is not None and old.owner_references):
             self._index_owners(key, old, new)
         return old
@@ -101,9 +108,7 @@ class ClusterState:
         if isinstance(old, Pod):
             self._unindex_pod(old)
         elif isinstance(old, PodGroup | CompositePodGroup):
-            parent = old.spec.parent_composite_pod_group_name
-            if parent:
-                del self._children[old.namespace, parent][key]
+            self._unindex_group(key, old)
         if old.owner_references:
             self._index_owners(key, old, None)
         return old
@@ -116,6 +121,19 @@ class ClusterState:
                 del self._members[old.namespace, old.group]
         if old.node_name:
             del self._on_node[old.node_name][old.ordinal]
+
+    def _unindex_group(self, key: ObjectKey, old: AnyGroup) -> None:
+        parent = old.spec.parent_composite_pod_group_name
+        if parent:
+            siblings = self._children[old.namespace, parent]
+            del siblings[key]
+            if not siblings:
+                del self._children[old.namespace, parent]
+        if old.spec.workload_ref is not None:
+            workload = (old.namespace, old.spec.workload_ref.workload_name)
+            del self._of_workload[workload][key]
+            if not self._of_workload[workload]:
+                del self._of_workload[workload]
 
     def _index_owners(self, key: ObjectKey, old: ClusterObject | None, new: ClusterObject | None) -> None:
         for reference in old.owner_references if old is not None else ():

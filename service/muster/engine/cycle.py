@@ -1,6 +1,6 @@
 """The scheduling cycle of one cluster: pop, check, decide, commit (semantics 5), one unit after the other in queue order.
 
-1. Pop the next active unit.  2. Build its tree from live objects.  3. Check what its pods must share.
+1. Pop the next active unit.  2. Build its tree from live objects.  3. Check its layout and what its pods must share.
 4. Decide: small units here, all else in a worker process on a replica of the same arrays.
 5. Check a worker's answer on the present state; decide again at most three times.  6. Commit as one revision.
 A unit whose cycle breaks goes to backoff with SchedulerError; the loop goes on.
@@ -25,7 +25,7 @@ from muster.engine.errors import UnavailableError
 from muster.engine.mutation import Mutation
 from muster.engine.ports import AssignmentColumns, Clock, DecisionRecord, QueuedUnit
 from muster.engine.telemetry_port import EngineTelemetry, StartedCycle
-from muster.engine.unit_faults import fault_of
+from muster.engine.unit_faults import fault_of, invalid_layout
 from muster.engine.units import build_unit
 from muster.engine.worker_pool import WorkerPool
 from muster.engine.writer import Writer
@@ -166,7 +166,7 @@ class CycleRunner:
         cycle = tools.telemetry.cycle_started(cluster.name, unit.key, caller)
         started = tools.clock.monotonic()
         revision = cluster.state.revision
-        fault = fault_of(cluster.state, unit.key) if unit.key.kind in GROUP_KINDS else None
+        fault = self._fault(unit.key)
         profile = self._profile(unit)
         if fault is not None:
             return Verdict(fault, profile.name, cycle, revision, started, 0.0)
@@ -180,6 +180,13 @@ class CycleRunner:
         )
         seconds = tools.clock.monotonic() - started
         return Verdict(answer.decision, profile.name, cycle, revision, started, seconds, list(answer.events))
+
+    def _fault(self, unit: ObjectKey) -> Decision | None:
+        """What keeps the unit from being tried: its layout first, then what its pods must share."""
+        if unit.kind not in GROUP_KINDS:
+            return None
+        faults = self._cluster.layouts.faults.get(unit)
+        return invalid_layout(unit, faults) if faults else fault_of(self._cluster.state, unit)
 
     def columns(self, unit: Unit, decision: Decision) -> AssignmentColumns:
         """The assignments of a decision with the names of its pods."""
@@ -196,6 +203,8 @@ class CycleRunner:
         changed = self._cluster.state.revision != verdict.snapshot_revision
         if not changed:
             return verdict.decision
+        if self._cluster.layouts.changed_at.get(unit.key, 0) > verdict.snapshot_revision:
+            return None
         profile = self._tools.profiles[verdict.profile]
         return still_holds(self._cluster, unit, profile, verdict.decision, changed=changed)
 

@@ -5,22 +5,37 @@ Members are counted from the objects each time. Broken trees (missing parents, c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from muster.engine.cluster_state import ClusterState, group_key_of, parent_key_of
 from muster.engine.members import Members, Standing, standing
-from muster.model.group import AnyGroup, PodGroup
-from muster.model.meta import GROUP_KINDS, POD, ObjectKey
+from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
+from muster.model.meta import COMPOSITE_POD_GROUP, GROUP_KINDS, POD, ObjectKey
 from muster.model.pod import Pod
+
+_MOST_NAMED = 4
 
 
 class Root(NamedTuple):
-    """Where climbing from a group ended. `missing`: the first ancestor that does not exist; `cycle`: it came back to itself."""
+    """Where climbing from a group ended.
+
+    missing: `key` is the first ancestor that does not exist, or there is none: `cycle` holds the groups that are their
+    own ancestors, and `key` is the least of them.
+    """
 
     key: ObjectKey
     missing: bool = False
-    cycle: bool = False
+    cycle: tuple[ObjectKey, ...] = ()
+
+    @property
+    def why_pending(self) -> str:
+        """What keeps the groups below from being a unit."""
+        if not self.cycle:
+            return f"waiting for {self.key}"
+        ring = [str(key) for key in self.cycle[:_MOST_NAMED]]
+        more = f" > {len(self.cycle) - _MOST_NAMED} more" if len(self.cycle) > _MOST_NAMED else ""
+        return f"its parents form a cycle: {' > '.join(ring)}{more} > {self.key}"
 
 
 class Shortage(NamedTuple):
@@ -28,23 +43,38 @@ class Shortage(NamedTuple):
 
     group: ObjectKey
     because: str
-    by_gate: bool = False
 
 
 def find_root(state: ClusterState, key: ObjectKey) -> Root:
     """Climb from a group to its root."""
-    seen: set[ObjectKey] = set()
-    while True:
-        group = state.group(key)
-        if group is None:
-            return Root(key, missing=True)
-        parent = parent_key_of(group)
-        if parent is None:
-            return Root(key)
-        seen.add(key)
-        if parent in seen:
-            return Root(parent, missing=True, cycle=True)
-        key = parent
+    return find_roots(state, (key,))[key]
+
+
+def find_roots(state: ClusterState, keys: Iterable[ObjectKey]) -> dict[ObjectKey, Root]:
+    """The root of each group and of all above it; every group is climbed from once."""
+    known: dict[ObjectKey, Root] = {}
+    for start in keys:
+        key, path = start, dict[ObjectKey, None]()
+        found = known.get(key)
+        while found is None:
+            path[key] = None
+            group = state.group(key)
+            parent = parent_key_of(group) if group is not None else None
+            if parent is None:
+                found = Root(key, missing=group is None)
+            elif parent in path:
+                found = _cycle_at(list(path), parent)
+            else:
+                key = parent
+                found = known.get(key)
+        known.update(dict.fromkeys(path, found))
+    return known
+
+
+def _cycle_at(path: list[ObjectKey], repeated: ObjectKey) -> Root:
+    ring = path[path.index(repeated) :]
+    least = ring.index(min(ring))
+    return Root(ring[least], missing=True, cycle=(*ring[least:], *ring[:least]))
 
 
 def unit_of_pod(state: ClusterState, pod: Pod) -> Root:
@@ -65,6 +95,20 @@ def subtree(state: ClusterState, key: ObjectKey) -> Iterator[AnyGroup]:
         yield group
         if not isinstance(group, PodGroup):
             stack.extend(child.key for child in reversed(state.children(group.namespace, group.name)))
+
+
+def keys_below(state: ClusterState, keys: Iterable[ObjectKey]) -> dict[ObjectKey, None]:
+    """The keys and those of all groups below them, whether the groups themselves exist or not; each once."""
+    found: dict[ObjectKey, None] = {}
+    stack = list(keys)
+    while stack:
+        key = stack.pop()
+        if key in found:
+            continue
+        found[key] = None
+        if key.kind == COMPOSITE_POD_GROUP:
+            stack.extend(child.key for child in state.children(key.namespace, key.name))
+    return found
 
 
 def leaf_members(state: ClusterState, key: ObjectKey) -> list[Members]:
@@ -108,30 +152,75 @@ def held_count(members: Members, *, root_is_scheduled: bool) -> int:
     return members.counts[Standing.BOUND] + succeeded
 
 
-def shortage(state: ClusterState, group: AnyGroup, *, root_is_scheduled: bool) -> Shortage | None:
-    """Pre-enqueue for one group, recursively (KEP-6012, semantics 4): None if it is admissible."""
+def marked_above(state: ClusterState, key: ObjectKey) -> ObjectKey | None:
+    """The group itself or the nearest one above it that is being deleted: its pending pods are not scheduled."""
+    seen: set[ObjectKey] = set()
+    while key not in seen and (group := state.group(key)) is not None:
+        if group.deletion_us is not None:
+            return key
+        seen.add(key)
+        key = parent_key_of(group) or key
+    return None
+
+
+def shortages(state: ClusterState, root: AnyGroup) -> dict[ObjectKey, Shortage]:
+    """Recursive pre-enqueue (KEP-6012, semantics 4): every group of a valid hierarchy that is not admissible, and why."""
+    short: dict[ObjectKey, Shortage] = {}
+    _enter_shortages(state, root, short, None, root_is_scheduled=is_initially_scheduled(root))
+    return short
+
+
+def _enter_shortages(
+    state: ClusterState,
+    group: AnyGroup,
+    short: dict[ObjectKey, Shortage],
+    marked: ObjectKey | None,
+    *,
+    root_is_scheduled: bool,
+) -> None:
+    """Enter the group and all below it if they are short; `marked` is an ancestor that is being deleted."""
     if group.deletion_us is not None:
-        return Shortage(group.key, "it is being deleted")
+        marked = group.key
+    because = None
     if isinstance(group, PodGroup):
-        return _leaf_shortage(state, group, root_is_scheduled=root_is_scheduled)
-    children = state.children(group.namespace, group.name)
-    short = [shortage(state, child, root_is_scheduled=root_is_scheduled) for child in children]
+        because = _leaf_shortage(state, group, root_is_scheduled=root_is_scheduled)
+    else:
+        children = state.children(group.namespace, group.name)
+        for child in children:
+            _enter_shortages(state, child, short, marked, root_is_scheduled=root_is_scheduled)
+        because = _composite_shortage(group, [short.get(child.key) for child in children])
+    if marked is not None:
+        because = being_deleted(marked)
+    if because is not None:
+        short[group.key] = Shortage(marked or group.key, because)
+
+
+def being_deleted(group: ObjectKey) -> str:
+    """Why nothing new is scheduled in a group with a deletion mark."""
+    return f"{group} is being deleted"
+
+
+def _composite_shortage(group: CompositePodGroup, short: list[Shortage | None]) -> str | None:
     held = [answer for answer in short if answer is not None]
     admissible = len(short) - len(held)
     if admissible >= group.spec.required_minimum:
         return None
     because = f"{admissible} of {group.spec.required_minimum} child groups are ready"
-    if held:
-        because += f"; {held[0].group.kind} {held[0].group.name}: {held[0].because}"
-    return Shortage(group.key, because, by_gate=any(answer.by_gate for answer in held))
+    return f"{because}; {_told(held[0])}" if held else because
 
 
-def _leaf_shortage(state: ClusterState, group: PodGroup, *, root_is_scheduled: bool) -> Shortage | None:
+def _told(short: Shortage) -> str:
+    """The shortage with the group that it is about, which some texts name already."""
+    name = str(short.group)
+    return short.because if short.because.startswith(name) else f"{name}: {short.because}"
+
+
+def _leaf_shortage(state: ClusterState, group: PodGroup, *, root_is_scheduled: bool) -> str | None:
     members = state.members(group.namespace, group.name)
     held = held_count(members, root_is_scheduled=root_is_scheduled)
     minimum = group.spec.required_minimum
     gated = members.counts[Standing.GATED]
     if gated and held < minimum:
-        return Shortage(group.key, f"{gated} pods have scheduling gates", by_gate=True)
+        return f"{gated} pods have scheduling gates"
     present = held + members.unbound
-    return None if present >= minimum else Shortage(group.key, f"{present} of {minimum} members")
+    return None if present >= minimum else f"{present} of {minimum} members"

@@ -1,8 +1,8 @@
 """One revision in the making: puts and removals, and all that follows from them, as one atomic step.
 
 `finish` settles what the writes entail, in this order: protected groups that nothing holds any more go; pods and
-groups move between the pending structures and the queue; units are gated, activated or leave; waiting units that an
-event may help are woken; the log entry is made. A mutation that changed nothing makes no revision.
+groups move between the pending structures and the queue; layouts of changed trees are checked; units are gated,
+activated or leave; waiting units that an event may help are woken; the log entry is made. A mutation that changed nothing makes no revision.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import NamedTuple
 from muster.engine.cluster import Cluster
 from muster.engine.cluster_state import group_key_of, parent_key_of
 from muster.engine.conditions import PodConditions
+from muster.engine.hierarchy import Root
 from muster.engine.ports import Change, EventType, LogEntry
 from muster.engine.queueing_hints import EventKind
-from muster.engine.settlement import settle_deletions, settle_pending, settle_units
+from muster.engine.settlement import settle_deletions, settle_layouts, settle_pending, settle_units
 from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
 from muster.model.meta import ObjectKey
 from muster.model.node import Node
@@ -22,6 +23,7 @@ from muster.model.objects import ClusterObject
 from muster.model.pod import Pod, PodStatus
 from muster.model.priority import PriorityClass
 from muster.model.variations import varied
+from muster.model.workload import Workload
 
 
 class Edit(NamedTuple):
@@ -38,7 +40,9 @@ class Edit(NamedTuple):
 class Mutation:
     """`revision` and `now_us` are what all objects of this revision carry. Must be finished in the same loop step.
 
-    touched_pods: pods that concern their unit, each with its group.
+    touched_pods: pods that concern their unit, each with its group. restructured: groups that came or went;
+    regrouped: those, their parents, and groups marked for deletion. Found while settling: `roots` of touched groups,
+    `reshaped` units, whose tree got or lost groups or whose layout got other faults.
     """
 
     def __init__(self, cluster: Cluster, now_us: int) -> None:
@@ -50,6 +54,10 @@ class Mutation:
         self.edits: dict[ObjectKey, Edit] = {}
         self.touched_groups: dict[ObjectKey, None] = {}
         self.restructured: dict[ObjectKey, None] = {}
+        self.regrouped: dict[ObjectKey, None] = {}
+        self.touched_workloads: dict[ObjectKey, None] = {}
+        self.roots: dict[ObjectKey, Root] = {}
+        self.reshaped: dict[ObjectKey, None] = {}
         self.touched_pods: dict[ObjectKey, ObjectKey | None] = {}
         self.settled_units: set[ObjectKey] = set()
         self.events: dict[EventKind, None] = {}
@@ -98,6 +106,8 @@ class Mutation:
             self._node_event(old, None)
         elif isinstance(old, PodGroup | CompositePodGroup):
             self._touch_group(key, old, restructured=True)
+        elif isinstance(old, Workload):
+            self.touched_workloads[key] = None
         elif isinstance(old, PriorityClass):
             self.cluster.refresh_priority_classes()
 
@@ -115,6 +125,7 @@ class Mutation:
         """Settle, log, and hand over to the writer; False if nothing was written."""
         settle_deletions(self)
         settle_pending(self)
+        settle_layouts(self)
         settle_units(self)
         self.cluster.queue.happened(self.events, self.now_us)
         if not any(edit.new is not None or edit.old is not None for edit in self.edits.values()):
@@ -166,11 +177,12 @@ class Mutation:
 
     def _touch_group(self, key: ObjectKey, group: AnyGroup, *, restructured: bool) -> None:
         self.touched_groups[key] = None
-        if restructured:
-            self.restructured[key] = None
         parent = parent_key_of(group)
         if parent is not None:
             self.touched_groups[parent] = None
+        if restructured:
+            self.restructured[key] = None
+            self.regrouped.update(dict.fromkeys((key,) if parent is None else (key, parent)))
 
     def _note(self, event: EventKind | None) -> None:
         if event is not None and event is not self._last_event:

@@ -37,6 +37,14 @@ _HELPED_BY: dict[str, frozenset[EventKind]] = {
     "SCHEDULER_NAME_CLASH": frozenset(),
     "PRIORITY_CLASH": frozenset(),
     "PREEMPTION_POLICY_CLASH": frozenset(),
+    "TREE_TOO_DEEP": frozenset(),
+    "SEVERAL_WORKLOADS": frozenset(),
+    "GROUP_PRIORITY_CLASH": frozenset(),
+    "DISRUPTION_MODE_CLASH": frozenset(),
+    "TEMPLATE_UNKNOWN": frozenset(),
+    "TEMPLATE_OF_OTHER_KIND": frozenset(),
+    "TEMPLATE_ELSEWHERE": frozenset(),
+    "NOT_READY": frozenset(),
 }
 
 

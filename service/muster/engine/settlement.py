@@ -1,28 +1,40 @@
 """What a revision entails beyond what was asked for (semantics 3, 4, 7): the rules that keep derived state right.
 
 Called by `Mutation.finish` in this order, each idempotent: marked objects go when nothing holds them; groups and
-pods with a missing root wait in the pending structures; units are gated, activated, or leave the queue.
+pods with a missing root wait in the pending structures; changed trees are checked; units are gated, activated, or
+leave the queue. Each touched tree is looked at once a revision.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from muster.engine.cluster_state import ClusterState, parent_key_of
-from muster.engine.conditions import SCHEDULING_GATED, UNSCHEDULABLE, with_group_condition
+from muster.engine.conditions import UNSCHEDULABLE
 from muster.engine.hierarchy import (
     Root,
     Shortage,
+    being_deleted,
     find_root,
-    is_initially_scheduled,
-    pods_of_unit,
-    shortage,
-    subtree,
+    find_roots,
+    keys_below,
+    shortages,
     unbound_pods,
 )
 from muster.engine.members import Standing
+from muster.engine.ports import UnitState
+from muster.engine.tree_conditions import (
+    tell_gated_groups,
+    tell_held_pods,
+    tell_idle_groups,
+    tell_invalid_groups,
+    tell_invalid_pods,
+    tell_pending_group,
+    tell_pod,
+    touched_pods,
+)
 from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
 from muster.model.meta import CLUSTER_SCOPED_KINDS, POD, POD_GROUP, ObjectKey, OwnerReference
 from muster.model.objects import ClusterObject
@@ -120,24 +132,29 @@ def owner_key_of(dependent: ClusterObject, reference: OwnerReference) -> ObjectK
 
 def settle_pending(mutation: Mutation) -> None:
     """Move groups and pods of touched trees into or out of the pending structures."""
-    keys = dict(mutation.touched_groups)
-    for key in mutation.restructured:
-        keys.update(dict.fromkeys(group.key for group in subtree(mutation.state, key)))
-        for child in mutation.state.children(key.namespace, key.name) if key.kind != POD_GROUP else ():
-            keys.update(dict.fromkeys(group.key for group in subtree(mutation.state, child.key)))
+    state = mutation.state
+    keys = {**mutation.touched_groups, **keys_below(state, mutation.restructured)}
+    mutation.roots = find_roots(state, keys)
     for key in keys:
-        _settle_group(mutation, key, find_root(mutation.state, key))
+        _settle_group(mutation, key, mutation.roots[key])
     mutation.touched_groups.update(keys)
 
 
 def _settle_group(mutation: Mutation, key: ObjectKey, root: Root) -> None:
-    cluster, state = mutation.cluster, mutation.state
-    exists = state.group(key) is not None
-    cluster.set_pending_group(key, root.key if root.missing and exists else None)
-    if not exists or root.missing or root.key != key:
+    cluster = mutation.cluster
+    group = mutation.state.group(key)
+    cluster.set_pending_group(key, root.key if root.missing and group is not None else None)
+    if group is None or root.key != key or root.missing:
         cluster.queue.remove(key)
-    if key.kind != POD_GROUP:
-        return
+        cluster.layouts.forget(key)
+    if group is not None and root.missing:
+        tell_pending_group(mutation, group, root)
+    if key.kind == POD_GROUP:
+        _settle_leaf(mutation, key, root)
+
+
+def _settle_leaf(mutation: Mutation, key: ObjectKey, root: Root) -> None:
+    cluster = mutation.cluster
     leaf = (key.namespace, key.name)
     before = cluster.waiting_leaves.get(leaf)
     if root.missing:
@@ -145,41 +162,58 @@ def _settle_group(mutation: Mutation, key: ObjectKey, root: Root) -> None:
         _hold_members(mutation, key, root, only_touched=before == root.key)
     elif before is not None:
         del cluster.waiting_leaves[leaf]
-        for pod in state.members(*leaf).pods.values():
+        for pod in mutation.state.members(*leaf).pods.values():
             cluster.set_pending_member(pod.key, None)
 
 
 def _hold_members(mutation: Mutation, key: ObjectKey, root: Root, *, only_touched: bool) -> None:
     """Unbound members of a leaf without a root wait; their condition names what is missing."""
-    what = "its parents form a cycle at" if root.cycle else "waiting for"
-    message = f"{what} {root.key.kind} {root.key.name}"
     members = mutation.state.members(key.namespace, key.name)
     for pod in list(members.of(Standing.PENDING, Standing.GATED)):
         if only_touched and pod.key not in mutation.touched_pods:
             continue
         mutation.cluster.set_pending_member(pod.key, root.key)
-        status = mutation.pod_conditions.waiting(pod.status, UNSCHEDULABLE, message, pod.generation)
-        mutation.set_pod_status(pod, status)
+        tell_pod(mutation, pod, UNSCHEDULABLE, root.why_pending)
+
+
+def settle_layouts(mutation: Mutation) -> None:
+    """Check the layouts of trees whose groups or Workload changed; groups of those at fault say so."""
+    state, layouts = mutation.state, mutation.cluster.layouts
+    changed = dict.fromkeys(mutation.roots[key] for key in mutation.regrouped)
+    referring = [
+        key
+        for workload in mutation.touched_workloads
+        for key in state.groups_of_workload(workload.namespace, workload.name)
+    ]
+    concerned = dict.fromkeys(find_roots(state, referring).values())
+    for root in {**changed, **concerned}:
+        if root.missing:
+            continue
+        differs = layouts.check(state, root.key)
+        if differs or root in changed:
+            layouts.changed_at[root.key] = mutation.revision
+            mutation.reshaped[root.key] = None
+            if root.key in layouts.faults:
+                tell_invalid_groups(mutation, root.key, layouts.faults[root.key])
 
 
 def settle_units(mutation: Mutation) -> None:
     """Bring the queue in line with the units that the revision touched."""
-    units: dict[ObjectKey, None] = {}
-    rootless: set[ObjectKey] = set()
+    units: dict[ObjectKey, list[ObjectKey]] = {unit: [] for unit in mutation.reshaped}
     for key in mutation.touched_groups:
-        root = find_root(mutation.state, key)
-        if root.missing:
-            rootless.add(key)
-        else:
-            units[root.key] = None
+        root = mutation.roots[key]
+        if not root.missing:
+            units.setdefault(root.key, [])
     for key, group in mutation.touched_pods.items():
         if group is None:
-            units[key] = None
-        elif group in rootless:
+            units.setdefault(key, []).append(key)
+        elif mutation.roots[group].missing:
             _release_member(mutation, key)
-    for unit in units:
+        else:
+            units[mutation.roots[group].key].append(key)
+    for unit, pods in units.items():
         if unit not in mutation.settled_units:
-            settle_unit(mutation, unit)
+            settle_unit(mutation, unit, pods)
 
 
 def _release_member(mutation: Mutation, key: ObjectKey) -> None:
@@ -189,33 +223,53 @@ def _release_member(mutation: Mutation, key: ObjectKey) -> None:
         mutation.cluster.set_pending_member(key, None)
 
 
-def settle_unit(mutation: Mutation, unit: ObjectKey) -> None:
-    """One unit: out of the queue without pending pods, gated while it is not admissible, else to be tried."""
-    queue = mutation.cluster.queue
+def settle_unit(mutation: Mutation, unit: ObjectKey, touched: Iterable[ObjectKey] = ()) -> None:
+    """One unit: out of the queue without pending pods, gated while it is not admissible, else to be tried.
+
+    touched: those of its pods that the revision touched.
+    """
+    cluster = mutation.cluster
+    queue = cluster.queue
     pending, gated = unbound_pods(mutation.state, unit)
     if not pending and not gated:
         queue.remove(unit)
+        if unit in mutation.reshaped and unit not in cluster.layouts.faults:
+            tell_idle_groups(mutation, unit, shortages_of_unit(mutation, unit))
         return
-    short = shortage_of_unit(mutation, unit)
-    if short is None and pending:
+    if unit in cluster.layouts.faults:
+        _settle_invalid(mutation, unit, touched)
+        return
+    tell_held_pods(mutation, unit, touched_pods(mutation, touched))
+    short = shortages_of_unit(mutation, unit)
+    if unit not in short and pending:
         queue.changed(unit, unit_priority(mutation, unit), mutation.now_us)
         return
-    because = short.because if short is not None else f"{gated} pods have scheduling gates"
+    because = short[unit].because if unit in short else f"{gated} pods have scheduling gates"
     newly = queue.gated(unit, unit_priority(mutation, unit), mutation.now_us, because)
-    if gated:
-        _write_gated_pods(mutation, unit)
-    if newly and short is not None and unit.kind != POD:
-        _write_gated_groups(mutation, unit, short)
+    if unit in short and (newly or unit in mutation.reshaped):
+        is_news = newly or any(key in mutation.regrouped for key in _marked(short))
+        tell_gated_groups(mutation, unit, short, is_news=is_news)
 
 
-def shortage_of_unit(mutation: Mutation, unit: ObjectKey) -> Shortage | None:
-    """The recursive pre-enqueue of the unit's root."""
-    if unit.kind == POD:
-        return None
-    root = mutation.state.group(unit)
-    if root is None:
-        return Shortage(unit, "it does not exist")
-    return shortage(mutation.state, root, root_is_scheduled=is_initially_scheduled(root))
+def _settle_invalid(mutation: Mutation, unit: ObjectKey, touched: Iterable[ObjectKey]) -> None:
+    """A unit whose layout is at fault is told so by one cycle, then waits until its groups or its Workload change."""
+    cluster = mutation.cluster
+    row = cluster.queue.get(unit)
+    if row is not None and row.state is UnitState.UNSCHEDULABLE and unit not in mutation.reshaped:
+        tell_invalid_pods(mutation, touched_pods(mutation, touched), cluster.layouts.faults[unit])
+    else:
+        cluster.queue.changed(unit, unit_priority(mutation, unit), mutation.now_us)
+
+
+def _marked(short: Mapping[ObjectKey, Shortage]) -> Iterator[ObjectKey]:
+    """Groups with a deletion mark that hold others of the tree."""
+    return (answer.group for key, answer in short.items() if answer.because == being_deleted(answer.group))
+
+
+def shortages_of_unit(mutation: Mutation, unit: ObjectKey) -> dict[ObjectKey, Shortage]:
+    """The recursive pre-enqueue: the unit's groups that are not admissible; its root holds the unit."""
+    root = mutation.state.group(unit) if unit.kind != POD else None
+    return shortages(mutation.state, root) if root is not None else {}
 
 
 def unit_priority(mutation: Mutation, unit: ObjectKey) -> int:
@@ -223,24 +277,3 @@ def unit_priority(mutation: Mutation, unit: ObjectKey) -> int:
     found = mutation.state.get(unit)
     spec = found.spec if isinstance(found, Pod | PodGroup | CompositePodGroup) else None
     return (spec.priority or 0) if spec is not None else 0
-
-
-def _write_gated_pods(mutation: Mutation, unit: ObjectKey) -> None:
-    names = mutation.state.scheduler_names
-    for pod in list(pods_of_unit(mutation.state, unit)):
-        if not pod.gates or pod.node_name or not pod.is_member or pod.spec.scheduler_name not in names:
-            continue
-        message = "scheduling gates: " + ", ".join(pod.gates)
-        status = mutation.pod_conditions.waiting(pod.status, SCHEDULING_GATED, message, pod.generation)
-        mutation.set_pod_status(pod, status)
-
-
-def _write_gated_groups(mutation: Mutation, unit: ObjectKey, short: Shortage) -> None:
-    """Every group of the hierarchy that is not True is False; those that are not short themselves name the one that is."""
-    because = f"{short.group.kind} {short.group.name} is not ready: {short.because}"
-    for group in list(subtree(mutation.state, unit)):
-        message = short.because if group.key == short.group else because
-        changed = with_group_condition(
-            group, scheduled=False, reason=UNSCHEDULABLE, message=message, now_us=mutation.now_us
-        )
-        mutation.set_group(group, changed)

@@ -1,4 +1,8 @@
-"""Pod faults of a hierarchy (semantics 3): what all its pods and groups must share, checked before each cycle. Pure."""
+"""Faults that keep a unit from being tried (semantics 3), as the decision that its cycle makes instead. Pure.
+
+Layout faults are found by `layouts`, when a tree changes. Pod faults are found here, before each cycle: all pods and
+groups of a hierarchy, bound pods included, share one priority and one preemption policy, and the pods one scheduler.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from typing import NamedTuple
 from muster.core.decision import Decision, DecisionCode, GroupResult, Reason, Status
 from muster.engine.cluster_state import ClusterState
 from muster.engine.hierarchy import subtree
+from muster.engine.layouts import Faults, faults_message
 from muster.engine.members import Standing
 from muster.model.group import PodGroup
 from muster.model.meta import ObjectKey
@@ -24,6 +29,13 @@ class _Holder(NamedTuple):
     priority: int
     policy: str
     scheduler_name: str | None
+
+
+def invalid_layout(unit: ObjectKey, faults: Faults) -> Decision:
+    """The decision for a unit whose layout is at fault."""
+    reasons = tuple(Reason(*fault) for fault in faults)
+    result = GroupResult(key=unit, status=Status.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons=reasons)
+    return Decision(unit, DecisionCode.INVALID, result, message=faults_message(faults))
 
 
 def fault_of(state: ClusterState, unit: ObjectKey) -> Decision | None:

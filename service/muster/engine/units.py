@@ -1,11 +1,17 @@
-"""Builds the tree that a cycle decides from live objects (core.tree): members counted now, never kept."""
+"""Builds the tree that a cycle decides from live objects (core.tree): members counted now, never kept.
+
+Of a hierarchy with layout faults, which may have any depth and is never tried, only the root and its leaves are built.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from muster.core.tree import GroupTree, PendingPods, Unit
 from muster.engine.cluster import Cluster
-from muster.engine.hierarchy import held_count, is_initially_scheduled, shortage
-from muster.engine.members import Standing
+from muster.engine.hierarchy import Shortage, held_count, is_initially_scheduled, shortages, subtree
+from muster.engine.members import Members, Standing
 from muster.model.group import AnyGroup, PodGroup
 from muster.model.meta import POD, ObjectKey
 from muster.model.pod import Pod
@@ -22,7 +28,11 @@ def build_unit(cluster: Cluster, key: ObjectKey) -> Unit:
     root = cluster.state.group(key)
     if root is None:
         raise KeyError(key)
-    tree = _group_tree(cluster, root, root_is_scheduled=is_initially_scheduled(root))
+    if key in cluster.layouts.faults:
+        tree = _untried_tree(cluster, root)
+    else:
+        builder = _Builder(cluster, shortages(cluster.state, root), is_initially_scheduled(root))
+        tree = builder.tree(root, is_constrained=False)
     return Unit(
         root=tree,
         priority=root.spec.priority or 0,
@@ -41,38 +51,65 @@ def _pod_unit(cluster: Cluster, pod: Pod) -> Unit:
     )
 
 
-def _group_tree(cluster: Cluster, group: AnyGroup, *, root_is_scheduled: bool) -> GroupTree:
-    state = cluster.state
-    admissible = shortage(state, group, root_is_scheduled=root_is_scheduled) is None
-    spec = group.spec
-    if isinstance(group, PodGroup):
-        return _leaf(cluster, group, admissible=admissible, root_is_scheduled=root_is_scheduled)
-    children = state.children(group.namespace, group.name)
-    return GroupTree(
-        key=group.key,
-        is_gang=spec.is_gang,
-        minimum=spec.required_minimum,
-        topology_key=spec.topology_key,
-        admissible=admissible,
-        children=tuple(_group_tree(cluster, c, root_is_scheduled=root_is_scheduled) for c in children),
+@dataclass(frozen=True, slots=True)
+class _Builder:
+    """short: groups that are not admissible."""
+
+    cluster: Cluster
+    short: Mapping[ObjectKey, Shortage]
+    root_is_scheduled: bool
+
+    def tree(self, group: AnyGroup, *, is_constrained: bool) -> GroupTree:
+        """The group with all below it; `is_constrained`: an ancestor must keep to one domain."""
+        spec = group.spec
+        is_constrained = is_constrained or spec.topology_key is not None
+        if isinstance(group, PodGroup):
+            return self._leaf(group, is_constrained=is_constrained)
+        children = self.cluster.state.children(group.namespace, group.name)
+        return GroupTree(
+            key=group.key,
+            is_gang=spec.is_gang,
+            minimum=spec.required_minimum,
+            topology_key=spec.topology_key,
+            admissible=group.key not in self.short,
+            children=tuple(self.tree(child, is_constrained=is_constrained) for child in children),
+        )
+
+    def _leaf(self, group: PodGroup, *, is_constrained: bool) -> GroupTree:
+        """Nodes of bound members matter only where they pin a domain."""
+        members = self.cluster.state.members(group.namespace, group.name)
+        pins = is_constrained and members.counts[Standing.BOUND]
+        return GroupTree(
+            key=group.key,
+            is_gang=group.spec.is_gang,
+            minimum=group.spec.required_minimum,
+            topology_key=group.spec.topology_key,
+            admissible=group.key not in self.short,
+            satisfied=held_count(members, root_is_scheduled=self.root_is_scheduled),
+            bound_nodes=tuple(pod.node_name for pod in members.of(Standing.BOUND)) if pins else (),
+            pods=_pending(self.cluster, members),
+        )
+
+
+def _untried_tree(cluster: Cluster, root: AnyGroup) -> GroupTree:
+    groups = (group for group in subtree(cluster.state, root.key) if isinstance(group, PodGroup))
+    found = tuple(
+        GroupTree(
+            key=group.key,
+            admissible=False,
+            pods=_pending(cluster, cluster.state.members(group.namespace, group.name)),
+        )
+        for group in groups
     )
+    if isinstance(root, PodGroup):
+        return found[0]
+    return GroupTree(key=root.key, admissible=False, children=found)
 
 
-def _leaf(cluster: Cluster, group: PodGroup, *, admissible: bool, root_is_scheduled: bool) -> GroupTree:
-    members = cluster.state.members(group.namespace, group.name)
-    pending = list(members.of(Standing.PENDING))
-    bound = members.counts[Standing.BOUND]
-    return GroupTree(
-        key=group.key,
-        is_gang=group.spec.is_gang,
-        minimum=group.spec.required_minimum,
-        topology_key=group.spec.topology_key,
-        admissible=admissible,
-        satisfied=held_count(members, root_is_scheduled=root_is_scheduled),
-        bound_nodes=tuple(pod.node_name for pod in members.of(Standing.BOUND)) if bound else (),
-        pods=PendingPods(
-            tuple(pod.ordinal for pod in pending), tuple(cluster.feed.signature_of(pod) for pod in pending)
-        ),
+def _pending(cluster: Cluster, members: Members) -> PendingPods:
+    pods = list(members.of(Standing.PENDING)) if members.counts[Standing.PENDING] else []
+    return PendingPods(
+        tuple(pod.ordinal for pod in pods), tuple(cluster.feed.signature_of(pod) for pod in pods)
     )
 
 

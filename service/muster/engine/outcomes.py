@@ -1,0 +1,83 @@
+"""What a decision means for each group of its hierarchy, and for the pods that it left (semantics 6). Pure.
+
+A group is scheduled if its own result and those of all above it are Success. One that failed its own check says why;
+one below it, tried or not, names it: what such a group had placed was taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from muster.core.decision import Decision, GroupResult, Status
+from muster.core.messages import group_message, pod_message
+from muster.core.tree import GroupTree
+from muster.engine.hierarchy import Shortage
+from muster.model.meta import ObjectKey
+
+
+class Outcome(NamedTuple):
+    """Whether a group is scheduled, and if not, why; `by_signature` is why pods of a shape were not placed (leaf groups)."""
+
+    scheduled: bool
+    message: str
+    by_signature: Mapping[int, str]
+
+
+def outcomes(
+    tree: GroupTree, decision: Decision, short: Mapping[ObjectKey, Shortage]
+) -> dict[ObjectKey, Outcome]:
+    """By group of the tree. `short`: why groups that are not admissible were not tried."""
+    found: dict[ObjectKey, Outcome] = {}
+    if decision.result is not None:
+        _enter(found, tree, decision.result, short, "")
+        root = found[tree.key]
+        if not root.scheduled:
+            found[tree.key] = root._replace(message=decision.message)
+    return found
+
+
+def holding(result: GroupResult) -> Iterator[GroupResult]:
+    """The groups whose assignments stand: those that are Success with all above them."""
+    if result.status is Status.SUCCESS:
+        yield result
+        for child in result.children:
+            yield from holding(child)
+
+
+def all_admissible(tree: GroupTree) -> bool:
+    """Whether no group of the tree is held back."""
+    return tree.admissible and all(map(all_admissible, tree.children))
+
+
+def has_pods_to_try(tree: GroupTree) -> bool:
+    """Whether a pod waits in a part of the tree that may be tried; if none does, only the tree's own changes help."""
+    if not tree.admissible:
+        return False
+    return bool(tree.pods.ids) or any(map(has_pods_to_try, tree.children))
+
+
+def _enter(
+    found: dict[ObjectKey, Outcome],
+    tree: GroupTree,
+    result: GroupResult,
+    short: Mapping[ObjectKey, Shortage],
+    above: str,
+) -> None:
+    """Enter the group and all below it; `above` tells of the nearest ancestor that failed its own check."""
+    own = _own_failure(tree, result, short)
+    because = own or above
+    by_signature = {index: pod_message(reasons) for index, reasons in result.pod_reasons.items()}
+    found[tree.key] = Outcome(not because, because, by_signature)
+    below = f"{tree.key}: {own}" if own else above
+    for child, of_child in zip(tree.children, result.children, strict=True):
+        _enter(found, child, of_child, short, below)
+
+
+def _own_failure(tree: GroupTree, result: GroupResult, short: Mapping[ObjectKey, Shortage]) -> str:
+    """Why the group itself does not hold; "" if it does, or was left before that was known."""
+    if result.status is Status.SUCCESS:
+        return ""
+    if not tree.admissible:
+        return short[tree.key].because if tree.key in short else "it was not ready"
+    return "" if result.status is Status.WAIT else group_message(result)
