@@ -25,11 +25,11 @@ from muster.engine.errors import UnavailableError
 from muster.engine.mutation import Mutation
 from muster.engine.ports import AssignmentColumns, Clock, DecisionRecord, QueuedUnit
 from muster.engine.telemetry_port import EngineTelemetry, StartedCycle
-from muster.engine.unit_faults import fault_of, invalid_layout
+from muster.engine.unit_faults import fault_of
 from muster.engine.units import build_unit
 from muster.engine.worker_pool import WorkerPool
 from muster.engine.writer import Writer
-from muster.model.meta import GROUP_KINDS, ObjectKey
+from muster.model.meta import ObjectKey
 from muster.telemetry.facts import CycleFacts
 
 _LOG = logging.getLogger(__name__)
@@ -166,7 +166,7 @@ class CycleRunner:
         cycle = tools.telemetry.cycle_started(cluster.name, unit.key, caller)
         started = tools.clock.monotonic()
         revision = cluster.state.revision
-        fault = self._fault(unit.key)
+        fault = fault_of(cluster.state, cluster.layouts, unit.key)
         profile = self._profile(unit)
         if fault is not None:
             return Verdict(fault, profile.name, cycle, revision, started, 0.0)
@@ -180,13 +180,6 @@ class CycleRunner:
         )
         seconds = tools.clock.monotonic() - started
         return Verdict(answer.decision, profile.name, cycle, revision, started, seconds, list(answer.events))
-
-    def _fault(self, unit: ObjectKey) -> Decision | None:
-        """What keeps the unit from being tried: its layout first, then what its pods must share."""
-        if unit.kind not in GROUP_KINDS:
-            return None
-        faults = self._cluster.layouts.faults.get(unit)
-        return invalid_layout(unit, faults) if faults else fault_of(self._cluster.state, unit)
 
     def columns(self, unit: Unit, decision: Decision) -> AssignmentColumns:
         """The assignments of a decision with the names of its pods."""

@@ -12,10 +12,10 @@ from typing import NamedTuple
 from muster.core.decision import Decision, DecisionCode, GroupResult, Reason, Status
 from muster.engine.cluster_state import ClusterState
 from muster.engine.hierarchy import subtree
-from muster.engine.layouts import Faults, faults_message
+from muster.engine.layouts import Faults, Layouts, faults_message
 from muster.engine.members import Standing
 from muster.model.group import PodGroup
-from muster.model.meta import ObjectKey
+from muster.model.meta import GROUP_KINDS, ObjectKey
 from muster.model.pod import Pod
 from muster.model.priority import PREEMPT_LOWER_PRIORITY
 
@@ -31,15 +31,22 @@ class _Holder(NamedTuple):
     scheduler_name: str | None
 
 
-def invalid_layout(unit: ObjectKey, faults: Faults) -> Decision:
-    """The decision for a unit whose layout is at fault."""
+def fault_of(state: ClusterState, layouts: Layouts, unit: ObjectKey) -> Decision | None:
+    """The decision for a unit that must not be tried; None if it may be. A pod of its own is never at fault."""
+    if unit.kind not in GROUP_KINDS:
+        return None
+    faults = layouts.faults.get(unit)
+    return _invalid(unit, faults) if faults else _clash(state, unit)
+
+
+def _invalid(unit: ObjectKey, faults: Faults) -> Decision:
     reasons = tuple(Reason(*fault) for fault in faults)
     result = GroupResult(key=unit, status=Status.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons=reasons)
     return Decision(unit, DecisionCode.INVALID, result, message=faults_message(faults))
 
 
-def fault_of(state: ClusterState, unit: ObjectKey) -> Decision | None:
-    """The decision for a unit whose objects clash; None if they agree."""
+def _clash(state: ClusterState, unit: ObjectKey) -> Decision | None:
+    """What two objects of the unit disagree about."""
     first: _Holder | None = None
     first_pod: _Holder | None = None
     for holder in _holders(state, unit):
