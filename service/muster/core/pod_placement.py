@@ -9,6 +9,7 @@ minimum, and then the whole sequence is simply the largest entries in order. Oth
 from __future__ import annotations
 
 from dataclasses import dataclass
+from heapq import heapify, heappop, heapreplace
 
 import numpy as np
 
@@ -99,23 +100,32 @@ class PodPlacer:
         return candidates[picks]
 
     def _place_few(self, index: int, row: KeyRow, count: int, within: Slots | None) -> Slots:
-        """One at a time, scoring again only the node just taken."""
+        """One at a time, scoring again only the node just taken.
+
+        As many nodes as pods are looked at: each pod takes one of them from the front, so no other comes in reach.
+        """
         keys = row.keys if within is None else row.keys[within]
+        places = _largest(keys, count)
+        slots = places if within is None else within[places]
+        heap = list(zip((-keys[places]).tolist(), slots.tolist(), strict=True))
+        heapify(heap)
         taken: dict[int, int] = {}
         order: list[int] = []
-        while len(order) < count and len(keys):
-            place = int(keys.argmax())
-            if keys[place] < 0:
-                break
-            slot = place if within is None else int(within[place])
+        while heap and len(order) < count:
+            slot = heap[0][1]
             order.append(slot)
             number = taken[slot] = taken.get(slot, 0) + 1
-            keys[place] = row.keys[slot] = self.keys.key_after(row, slot, number)
+            key = self.keys.key_after(row, slot, number)
+            row.keys[slot] = key
+            if key == REFUSED:
+                heappop(heap)
+            else:
+                heapreplace(heap, (-key, slot))
         if len(taken) == 1:
             self._snapshot.assume(index, order[0], len(order))
         elif taken:
-            slots = np.fromiter(taken, dtype=np.intp, count=len(taken))
-            self._snapshot.assume_many(index, slots, np.fromiter(taken.values(), np.int64, len(taken)))
+            used = np.fromiter(taken, dtype=np.intp, count=len(taken))
+            self._snapshot.assume_many(index, used, np.fromiter(taken.values(), np.int64, len(taken)))
         self.keys.confirm(row)
         return np.array(order, dtype=np.intp)
 
@@ -130,6 +140,9 @@ def placer_of(snapshot: Snapshot, profile: Profile) -> PodPlacer:
 
 def _largest(keys: IntArray, count: int) -> Slots:
     """Places of the up to `count` largest keys that are not REFUSED, in any order."""
+    if count == 1 and len(keys):
+        best = keys.argmax(keepdims=True)
+        return best[keys[best] >= 0]
     if count >= len(keys):
         return np.flatnonzero(keys >= 0)
     places = np.argpartition(keys, -count)[-count:]
