@@ -8,36 +8,28 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from collections.abc import Sequence
+from functools import cached_property
 from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import (
     URL,
-    ColumnElement,
     Connection,
-    Delete,
     Engine,
     NullPool,
     Table,
-    Update,
-    bindparam,
     create_engine,
-    delete,
     event,
     inspect,
-    update,
 )
-from sqlalchemy.dialects.sqlite import Insert, insert
 
 from muster.engine.ports import ForeignStoreError, StoreUnavailableError
 from muster.store.bulk import Row
 
 if TYPE_CHECKING:
     from sqlalchemy.engine.interfaces import DBAPIConnection
-    from sqlalchemy.sql.base import Executable
 
 APPLICATION_ID = 0x4D535452
 BUSY_SECONDS = 5
@@ -49,10 +41,13 @@ WRITER_PRAGMAS = (
     "wal_autocheckpoint=8000",
     "journal_size_limit=67108864",
 )
-# To start and end a statement costs about as much as a row does.
-ROWS_A_STATEMENT = 20
-KEY = "key_"
+# Largest first; one is the rest. A statement of 64 rows has about a thousand parameters, far below SQLite's limit.
+ROWS_A_STATEMENT = (64, 8, 1)
 READER_PRAGMAS = ("query_only=ON",)
+
+
+_Statement = tuple[Any, ...]
+"""The function that makes a statement's text for a number of rows, and what else that function is given."""
 
 
 class SqliteBackend:
@@ -68,9 +63,7 @@ class SqliteBackend:
 
     @cached_property
     def writer(self) -> Engine:
-        engine = self._engine("BEGIN IMMEDIATE", WRITER_PRAGMAS, poolclass=NullPool)
-        self.bulk.dialect = engine.dialect
-        return engine
+        return self._engine("BEGIN IMMEDIATE", WRITER_PRAGMAS, poolclass=NullPool)
 
     @cached_property
     def readers(self) -> Engine:
@@ -130,76 +123,92 @@ class SqliteBackend:
 
 
 class SqliteBulk:
-    """Rows to the driver's executemany, by statements compiled once."""
+    """Many rows in few statements, whose texts are made once.
+
+    The driver lets go of the interpreter's lock for every statement that runs, and a busy process makes it wait for the
+    lock to come back: sixty-four rows a statement wait once where single ones would sixty-four times.
+    """
 
     def __init__(self) -> None:
-        self.dialect: Any = None
-        self._statements: dict[tuple[str, str], tuple[str, tuple[str, ...]]] = {}
-
-    def _compiled(
-        self, verb: str, table: Table, build: Callable[[Table], Executable]
-    ) -> tuple[str, tuple[str, ...]]:
-        """The text of a statement and the names of its parameters in order; built and compiled the first time."""
-        known = self._statements.get((verb, table.name))
-        if known is None:
-            compiled = build(table).compile(dialect=self.dialect)  # type: ignore[attr-defined]
-            known = self._statements[verb, table.name] = (str(compiled), tuple(compiled.positiontup or ()))
-        return known
+        self._texts: dict[tuple[object, ...], str] = {}
 
     def insert(self, connection: Connection, table: Table, rows: Sequence[Row]) -> None:
-        if not rows:
-            return
-        one, _ = self._compiled("insert", table, insert)
-        whole = len(rows) // ROWS_A_STATEMENT * ROWS_A_STATEMENT
-        if whole:
-            head, values, row = one.partition("VALUES ")
-            many = head + values + ", ".join([row] * ROWS_A_STATEMENT)
-            connection.exec_driver_sql(many, _in_one(rows[:whole]))
-        if rows[whole:]:
-            connection.exec_driver_sql(one, list(rows[whole:]))
+        self._run(connection, (_insert, table), rows)
 
     def upsert(self, connection: Connection, table: Table, rows: Sequence[Row]) -> None:
-        if rows:
-            text, _ = self._compiled("upsert", table, _upsert)
-            connection.exec_driver_sql(text, list(rows))
+        self._run(connection, (_upsert, table), rows)
 
     def update(
         self, connection: Connection, table: Table, columns: Sequence[str], rows: Sequence[Row]
     ) -> int:
-        if not rows:
-            return 0
-        text, order = self._compiled("update", table, partial(_update, columns))
+        wanted = (*_keys(table), *columns)
         names = table.columns.keys()
-        in_order = itemgetter(*(names.index(name.removeprefix(KEY)) for name in order))
-        return connection.exec_driver_sql(text, list(map(in_order, rows))).rowcount
+        parts = map(itemgetter(*map(names.index, wanted)), rows)
+        return self._run(connection, (_update, table, *wanted), list(parts))
 
     def delete(self, connection: Connection, table: Table, keys: Sequence[Row]) -> None:
-        if keys:
-            text, _ = self._compiled("delete", table, _delete)
-            connection.exec_driver_sql(text, list(keys))
+        self._run(connection, (_delete, table), keys)
+
+    def _run(self, connection: Connection, statement: _Statement, rows: Sequence[Row]) -> int:
+        """How many rows were concerned."""
+        concerned = start = 0
+        for size in ROWS_A_STATEMENT:
+            end = start + (len(rows) - start) // size * size
+            if end > start:
+                text = self._text(statement, size)
+                concerned += connection.exec_driver_sql(text, _in_one(rows[start:end], size)).rowcount
+                start = end
+        return concerned
+
+    def _text(self, statement: _Statement, size: int) -> str:
+        known = self._texts.get((*statement, size))
+        if known is None:
+            make, *about = statement
+            known = self._texts[*statement, size] = make(size, *about)
+        return known
 
 
-def _in_one(rows: Sequence[Row]) -> list[Row]:
-    """The values of ROWS_A_STATEMENT rows after one another, for each statement."""
+def _in_one(rows: Sequence[Row], size: int) -> list[Row]:
+    """The values of `size` rows after one another, for each statement."""
+    if size == 1:
+        return list(rows)
     values = list(chain.from_iterable(rows))
-    step = ROWS_A_STATEMENT * len(rows[0])
+    step = size * len(rows[0])
     return [tuple(values[start : start + step]) for start in range(0, len(values), step)]
 
 
-def _upsert(table: Table) -> Insert:
-    statement = insert(table)
-    changed = {c.name: statement.excluded[c.name] for c in table.columns if not c.primary_key}
-    keys = [key.name for key in table.primary_key.columns]
-    return statement.on_conflict_do_update(index_elements=keys, set_=changed)
+# The names below are those of our own tables and columns.
 
 
-def _update(columns: Sequence[str], table: Table) -> Update:
-    return update(table).where(*_keys_match(table)).values({name: bindparam(name) for name in columns})
+def _insert(size: int, table: Table) -> str:
+    names = [column.name for column in table.columns]
+    return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES {_values(size, len(names))}"  # noqa: S608
 
 
-def _delete(table: Table) -> Delete:
-    return delete(table).where(*_keys_match(table))
+def _upsert(size: int, table: Table) -> str:
+    keys = _keys(table)
+    changed = ", ".join(f"{c.name} = excluded.{c.name}" for c in table.columns if not c.primary_key)
+    return f"{_insert(size, table)} ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {changed}"
 
 
-def _keys_match(table: Table) -> list[ColumnElement[bool]]:
-    return [column == bindparam(KEY + column.name) for column in table.primary_key.columns]
+def _update(size: int, table: Table, *columns: str) -> str:
+    """`columns` are those of a row of values: the keys first. SQLite calls them column1, column2 and so on."""
+    keys = len(_keys(table))
+    sources = [f"{name} = new.column{place}" for place, name in enumerate(columns, start=1)]
+    matches = " AND ".join(f"{table.name}.{source}" for source in sources[:keys])
+    new = f"(VALUES {_values(size, len(columns))}) AS new"
+    return f"UPDATE {table.name} SET {', '.join(sources[keys:])} FROM {new} WHERE {matches}"  # noqa: S608
+
+
+def _delete(size: int, table: Table) -> str:
+    """With OR, since SQLite reads a whole table for IN with rows of values."""
+    one = " AND ".join(f"{name} = ?" for name in _keys(table))
+    return f"DELETE FROM {table.name} WHERE {' OR '.join([f'({one})'] * size)}"  # noqa: S608
+
+
+def _values(size: int, width: int) -> str:
+    return ", ".join([f"({', '.join('?' * width)})"] * size)
+
+
+def _keys(table: Table) -> list[str]:
+    return [key.name for key in table.primary_key.columns]
