@@ -121,11 +121,11 @@ class _SearchEndEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SearchEnd.V
     SEARCH_END_UNSPECIFIED: _SearchEnd.ValueType  # 0
     """Not an end."""
     SEARCH_END_NOT_NEEDED: _SearchEnd.ValueType  # 1
-    """Greedy placement succeeded, or a bound proved that none exists."""
+    """Greedy placement succeeded, or no search was allowed (greedy only, no budget left for this unit)."""
     SEARCH_END_FOUND: _SearchEnd.ValueType  # 2
     """A placement was found."""
     SEARCH_END_EXHAUSTED: _SearchEnd.ValueType  # 3
-    """No placement exists: proved."""
+    """No placement exists: proved, by the search or by a bound before it."""
     SEARCH_END_BUDGET_SPENT: _SearchEnd.ValueType  # 4
     """Neither found nor ruled out within the budget."""
 
@@ -135,11 +135,11 @@ class SearchEnd(_SearchEnd, metaclass=_SearchEndEnumTypeWrapper):
 SEARCH_END_UNSPECIFIED: SearchEnd.ValueType  # 0
 """Not an end."""
 SEARCH_END_NOT_NEEDED: SearchEnd.ValueType  # 1
-"""Greedy placement succeeded, or a bound proved that none exists."""
+"""Greedy placement succeeded, or no search was allowed (greedy only, no budget left for this unit)."""
 SEARCH_END_FOUND: SearchEnd.ValueType  # 2
 """A placement was found."""
 SEARCH_END_EXHAUSTED: SearchEnd.ValueType  # 3
-"""No placement exists: proved."""
+"""No placement exists: proved, by the search or by a bound before it."""
 SEARCH_END_BUDGET_SPENT: SearchEnd.ValueType  # 4
 """Neither found nor ruled out within the budget."""
 Global___SearchEnd: _TypeAlias = SearchEnd  # noqa: Y015
