@@ -64,6 +64,29 @@ def test_get_says_why_a_tree_waits_and_draws_it_all_the_same(command: Command) -
     assert "3 pending" in result.stdout
 
 
+def test_what_a_group_above_says_is_not_said_again(command: Command) -> None:
+    command("apply", "-f", "-", text=NO_ROOM)
+    command("schedule", "cpg/run")
+
+    drawn = command("get", "cpg", "run").stdout
+    part = command("get", "cpg", "replica-0").stdout
+
+    assert drawn.count("0 of 3 required pods fit") == 1
+    assert "CompositePodGroup default/run: " not in drawn
+    assert "CompositePodGroup default/run: " in part
+
+
+def test_get_names_what_is_wrong_with_the_layout_of_a_tree_once(command: Command) -> None:
+    command("apply", "-f", "-", text=TREE.replace("templateName: replica}", "templateName: run}"))
+    command("schedule", "cpg/run")
+
+    result = command("get", "cpg", "run")
+
+    assert "cpg/run               Invalid  0/2 groups  0 pods" in result.stdout
+    assert result.stdout.count("template run of Workload training") == 2  # once for each replica, at the root
+    assert result.stdout.count(" Invalid ") == 7
+
+
 def test_get_counts_the_pods_that_are_left_over(command: Command) -> None:
     extra = """---
 apiVersion: v1

@@ -134,10 +134,12 @@ def _headline(group: AnyGroup) -> str:
 def _branch(
     hierarchy: Hierarchy, results: Mapping[tuple[str, str], GroupResult], key: tuple[str, str], above: str
 ) -> Branch:
-    """The line of a group and those below it; `above` is the message of the group above, not to be said twice."""
+    """The line of a group and those below it; `above` is the message that was said last on the way down."""
     group = hierarchy.groups[key]
     status, reason, message = judgement(group)
-    children = [_branch(hierarchy, results, child, message) for child in _children(hierarchy, key)]
+    says = status == "False" and not _repeats(hierarchy, message, above)
+    said = message if says else above
+    children = [_branch(hierarchy, results, child, said) for child in _children(hierarchy, key)]
     result = results.get(key)
     counts, pods, remarks = _counts(hierarchy, key)
     return Branch(
@@ -148,9 +150,17 @@ def _branch(
         pods=pods,
         domain=_domain(hierarchy, key),
         remarks=(*remarks, *(domain_remarks(result) if result is not None else ())),
-        notes=(message,) if message and message != above and status != "True" else (),
+        notes=(message,) if says else (),
         children=children,
     )
+
+
+def _repeats(hierarchy: Hierarchy, message: str, above: str) -> bool:
+    """Whether a message is empty, part of what was said above, or only names a group of the tree with its own."""
+    named = (
+        f"{kind} {group.metadata.namespace}/{name}: " for (kind, name), group in hierarchy.groups.items()
+    )
+    return message in above or message.startswith(tuple(named))
 
 
 def _counts(hierarchy: Hierarchy, key: tuple[str, str]) -> tuple[str, str, tuple[str, ...]]:
