@@ -73,10 +73,17 @@ class Mutation:
         if isinstance(new, Node):
             self._node_event(old if isinstance(old, Node) else None, new)
         elif isinstance(new, PodGroup | CompositePodGroup):
-            if not isinstance(old, PodGroup | CompositePodGroup) or _concerns_its_unit(old, new):
-                self._touch_group(key, new, restructured=old is None)
+            self._put_group(old if isinstance(old, PodGroup | CompositePodGroup) else None, new)
+        elif isinstance(new, Workload):
+            self.touched_workloads[key] = None
         elif isinstance(new, PriorityClass):
             self.cluster.refresh_priority_classes()
+
+    def _put_group(self, old: AnyGroup | None, new: AnyGroup) -> None:
+        if old is None or _concerns_its_unit(old, new):
+            self._touch_group(new.key, new, restructured=old is None)
+        if old is not None and old.deletion_us != new.deletion_us:
+            self.regrouped[new.key] = None
 
     def _put_pod(self, new: Pod) -> None:
         key = new.key

@@ -7,6 +7,7 @@ one below it, tried or not, names it: what such a group had placed was taken bac
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from muster.core.decision import Decision, GroupResult, Status
@@ -30,10 +31,7 @@ def outcomes(
     """By group of the tree. `short`: why groups that are not admissible were not tried."""
     found: dict[ObjectKey, Outcome] = {}
     if decision.result is not None:
-        _enter(found, tree, decision.result, short, "")
-        root = found[tree.key]
-        if not root.scheduled:
-            found[tree.key] = root._replace(message=decision.message)
+        _Telling(found, decision, short).tell(tree, decision.result, "")
     return found
 
 
@@ -57,27 +55,28 @@ def has_pods_to_try(tree: GroupTree) -> bool:
     return bool(tree.pods.ids) or any(map(has_pods_to_try, tree.children))
 
 
-def _enter(
-    found: dict[ObjectKey, Outcome],
-    tree: GroupTree,
-    result: GroupResult,
-    short: Mapping[ObjectKey, Shortage],
-    above: str,
-) -> None:
-    """Enter the group and all below it; `above` tells of the nearest ancestor that failed its own check."""
-    own = _own_failure(tree, result, short)
-    because = own or above
-    by_signature = {index: pod_message(reasons) for index, reasons in result.pod_reasons.items()}
-    found[tree.key] = Outcome(not because, because, by_signature)
-    below = f"{tree.key}: {own}" if own else above
-    for child, of_child in zip(tree.children, result.children, strict=True):
-        _enter(found, child, of_child, short, below)
+@dataclass(frozen=True, slots=True)
+class _Telling:
+    found: dict[ObjectKey, Outcome]
+    decision: Decision
+    short: Mapping[ObjectKey, Shortage]
 
+    def tell(self, tree: GroupTree, result: GroupResult, above: str) -> None:
+        """Of the group and all below it; `above` tells of the nearest ancestor that failed its own check."""
+        own = self._own_failure(tree, result)
+        because = own or above
+        by_signature = {index: pod_message(reasons) for index, reasons in result.pod_reasons.items()}
+        self.found[tree.key] = Outcome(not because, because, by_signature)
+        below = f"{tree.key}: {own}" if own else above
+        for child, of_child in zip(tree.children, result.children, strict=True):
+            self.tell(child, of_child, below)
 
-def _own_failure(tree: GroupTree, result: GroupResult, short: Mapping[ObjectKey, Shortage]) -> str:
-    """Why the group itself does not hold; "" if it does, or was left before that was known."""
-    if result.status is Status.SUCCESS:
-        return ""
-    if not tree.admissible:
-        return short[tree.key].because if tree.key in short else "it was not ready"
-    return "" if result.status is Status.WAIT else group_message(result)
+    def _own_failure(self, tree: GroupTree, result: GroupResult) -> str:
+        """Why the group itself does not hold; "" if it does, or was left before that was known."""
+        if result.status is Status.SUCCESS:
+            return ""
+        if tree.key == self.decision.unit:
+            return self.decision.message
+        if not tree.admissible:
+            return self.short[tree.key].because if tree.key in self.short else "it was not ready"
+        return "" if result.status is Status.WAIT else group_message(result)
