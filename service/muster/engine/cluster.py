@@ -19,6 +19,7 @@ from muster.engine.ports import (
     QueuedUnit,
 )
 from muster.engine.scheduling_queue import SchedulingQueue
+from muster.engine.search_allowance import SearchAllowance
 from muster.engine.telemetry_port import EngineTelemetry, NullTelemetry
 from muster.model.group import CompositePodGroup, PodGroup
 from muster.model.meta import GROUP_KINDS, POD, PRIORITY_CLASS, ObjectKey
@@ -53,6 +54,7 @@ class Cluster:
         self.waiting_leaves: dict[Name, ObjectKey] = {}
         self.last_decisions: dict[ObjectKey, DecisionRecord] = {}
         self.layouts = Layouts()
+        self.searches = SearchAllowance()
         self.failed_bindings: dict[int, dict[str, int]] = {}
         self.leaving_until: dict[int, int] = {}
         self.spec_memo = SpecMemo()

@@ -24,6 +24,8 @@ from muster.engine.cluster import Cluster
 from muster.engine.errors import UnavailableError
 from muster.engine.mutation import Mutation
 from muster.engine.ports import AssignmentColumns, Clock, DecisionRecord, QueuedUnit
+from muster.engine.queueing_hints import FREEING
+from muster.engine.search_allowance import found_nothing
 from muster.engine.telemetry_port import EngineTelemetry, StartedCycle
 from muster.engine.unit_faults import fault_of
 from muster.engine.units import build_unit
@@ -54,7 +56,10 @@ class CycleTools:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A decision with how it was made: seconds of the core, a worker's observer events (None: decided here)."""
+    """A decision with how it was made: seconds of the core, a worker's observer events (None: decided here).
+
+    unit: as it was decided, with its share of the search budget.
+    """
 
     decision: Decision
     profile: str
@@ -62,6 +67,7 @@ class Verdict:
     snapshot_revision: int
     started: float
     core_seconds: float
+    unit: Unit
     events: list[tuple[object, ...]] | None = None
 
 
@@ -169,17 +175,19 @@ class CycleRunner:
         fault = fault_of(cluster.state, cluster.layouts, unit.key)
         profile = self._profile(unit)
         if fault is not None:
-            return Verdict(fault, profile.name, cycle, revision, started, 0.0)
+            return Verdict(fault, profile.name, cycle, revision, started, 0.0, unit)
         snapshot = cluster.feed.flush()
+        unit = cluster.searches.allowed(unit, snapshot, profile)
         if self._is_small(unit):
             decision = decide_and_assume(snapshot, unit, profile, cycle.observer)
             seconds = tools.clock.monotonic() - started
-            return Verdict(decision, profile.name, cycle, revision, started, seconds)
+            return Verdict(decision, profile.name, cycle, revision, started, seconds, unit)
         answer = await tools.pool.decide(
             cluster.name, cluster.feed, unit, profile, is_recording=cycle.is_recording
         )
         seconds = tools.clock.monotonic() - started
-        return Verdict(answer.decision, profile.name, cycle, revision, started, seconds, list(answer.events))
+        events = list(answer.events)
+        return Verdict(answer.decision, profile.name, cycle, revision, started, seconds, unit, events)
 
     def columns(self, unit: Unit, decision: Decision) -> AssignmentColumns:
         """The assignments of a decision with the names of its pods."""
@@ -230,6 +238,7 @@ class CycleRunner:
             duration_us=int(duration * 1_000_000),
         )
         begun = int(clock.monotonic() * 1e9)
+        self._note_search(verdict.unit, decision, self._tools.profiles[verdict.profile])
         record = self._written(unit, record, now_us)
         self._tools.telemetry.cycle_ended(
             verdict.cycle,
@@ -245,6 +254,14 @@ class CycleRunner:
             ),
             verdict.events,
         )
+
+    def _note_search(self, unit: Unit, decision: Decision, profile: Profile) -> None:
+        """Remember a search that found nothing; the room now is what it saw, unless some was freed meanwhile."""
+        cluster = self._cluster
+        if decision.assignments.pods:
+            cluster.searches.forget(unit.key)
+        elif found_nothing(decision) and not FREEING.intersection(cluster.queue.events_in_flight(unit.key)):
+            cluster.searches.found_nothing(unit, cluster.feed.flush(), profile)
 
     def _commit_error(self, row: QueuedUnit, message: str) -> None:
         """The unit goes to backoff with SchedulerError; if even that fails, it is left to the next wake-up."""

@@ -24,6 +24,8 @@ class EventKind(Enum):
 _NODE_EVENTS = frozenset({EventKind.NODE_ADDED, EventKind.NODE_CHANGED})
 _ROOM = _NODE_EVENTS | {EventKind.POD_FREED}
 _ANY = frozenset(EventKind)
+FREEING = _ROOM
+"""Events after which a node may have more room than before."""
 
 _HELPED_BY: dict[str, frozenset[EventKind]] = {
     "NODE_UNSCHEDULABLE": _NODE_EVENTS,

@@ -230,6 +230,7 @@ def settle_unit(mutation: Mutation, unit: ObjectKey, touched: Iterable[ObjectKey
     """
     cluster = mutation.cluster
     queue = cluster.queue
+    cluster.searches.forget(unit)
     pending, gated = unbound_pods(mutation.state, unit)
     if not pending and not gated:
         queue.remove(unit)
