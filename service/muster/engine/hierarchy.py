@@ -170,6 +170,15 @@ def shortages(state: ClusterState, root: AnyGroup) -> dict[ObjectKey, Shortage]:
     return short
 
 
+def why_gated(state: ClusterState, unit: ObjectKey) -> str:
+    """What holds a gated unit at the moment."""
+    root = state.group(unit) if unit.kind != POD else None
+    short = shortages(state, root).get(unit) if root is not None else None
+    return (
+        short.because if short is not None else f"{unbound_pods(state, unit)[1]} pods have scheduling gates"
+    )
+
+
 def _enter_shortages(
     state: ClusterState,
     group: AnyGroup,

@@ -9,7 +9,7 @@ from muster.core.decision import Decision, DecisionCode
 from muster.engine.api import PositionedUnit, ScheduleAnswer, ScheduleCall
 from muster.engine.cluster_service import ClusterService
 from muster.engine.errors import FailedPreconditionError, NotFoundError, Precondition
-from muster.engine.hierarchy import Root, find_root, unbound_pods, unit_of_pod
+from muster.engine.hierarchy import Root, find_root, unbound_pods, unit_of_pod, why_gated
 from muster.engine.ports import Clock, DecisionRecord, UnitState
 from muster.engine.units import build_unit
 from muster.model.meta import GROUP_KINDS, POD, ObjectKey
@@ -96,11 +96,11 @@ async def _next(service: ClusterService, unit: ObjectKey, seconds: float) -> Dec
 
 
 async def _held(service: ClusterService, root: Root, last: LastDecision) -> ScheduleAnswer | None:
-    """The answer where no cycle can run: root missing, nothing pending, gated."""
+    """The answer where no cycle can run: root missing, nothing pending, gated, invalid and recorded as such."""
     cluster = service.cluster
     if root.missing:
-        what = "its parents form a cycle at" if root.cycle else "waiting for"
-        return _synthetic(service, root.key, DecisionCode.PENDING, f"{what} {root.key}")
+        code = DecisionCode.INVALID if root.cycle else DecisionCode.PENDING
+        return _synthetic(service, root.key, code, root.why_pending)
     row = cluster.queue.get(root.key)
     if row is None:
         record = await last(root.key)
@@ -108,7 +108,9 @@ async def _held(service: ClusterService, root: Root, last: LastDecision) -> Sche
             return _answer(service, root.key, record, fresh=False)
         return _synthetic(service, root.key, DecisionCode.UNCHANGED, "no pod of the unit waits for a node")
     if row.state is UnitState.GATED:
-        return _synthetic(service, root.key, DecisionCode.GATED, row.message)
+        return _synthetic(service, root.key, DecisionCode.GATED, why_gated(cluster.state, root.key))
+    if row.state is UnitState.UNSCHEDULABLE and root.key in cluster.layouts.faults:
+        return _answer(service, root.key, await last(root.key), fresh=False)
     return None
 
 
