@@ -6,16 +6,21 @@ import pytest
 
 from muster.core.decision import (
     Assignments,
+    BudgetBreach,
     Decision,
     DecisionCode,
+    Fate,
     GroupResult,
+    Preemption,
+    PreemptionEnd,
     Reason,
     Search,
     SearchEnd,
     Status,
+    UnitFate,
 )
-from muster.engine.ports import AssignmentColumns, DecisionRecord
-from muster.model.meta import COMPOSITE_POD_GROUP, POD_GROUP, ObjectKey
+from muster.engine.ports import AssignmentColumns, DecisionRecord, DisruptedPods
+from muster.model.meta import COMPOSITE_POD_GROUP, POD, POD_DISRUPTION_BUDGET, POD_GROUP, ObjectKey
 from muster.store.store import SqlStore
 from tests.contract.ledger import Ledger
 from tests.contract.samples import AWKWARD
@@ -54,6 +59,34 @@ RECORD = DecisionRecord(
     create_us=10,
     duration_us=20,
 )
+PREEMPTING = DecisionRecord(
+    id="preempting",
+    revision=1,
+    snapshot_revision=1,
+    decision=Decision(
+        UNIT,
+        DecisionCode.WAITING_FOR_PREEMPTION,
+        RESULT,
+        preemption=Preemption(
+            PreemptionEnd.NOMINATED,
+            Assignments((1 << 20, 2 << 20), ("n1", "n2"), (1, 0)),
+            (UnitFate(LEAF, -7, Fate.EVICTED, True, (3 << 20, 4 << 20), AWKWARD),),
+            (UnitFate(ObjectKey(POD, "default", "p"), 8, Fate.NOT_IN_THE_WAY, False, (5 << 20,), ""),),
+            (6 << 20,),
+            2,
+            (BudgetBreach(ObjectKey(POD_DISRUPTION_BUDGET, "default", "b"), 2, 1),),
+            9,
+        ),
+    ),
+    nominations=AssignmentColumns("default", ("n1", "n2"), ("pod-a", "pod-b"), ("u1", "u2"), (1, 0)),
+    disrupted=DisruptedPods((3 << 20,), ("default",), (AWKWARD,), ("u3",), ("n1",), (30,)),
+)
+UNHELPED = DecisionRecord(
+    "unhelped",
+    1,
+    1,
+    Decision(UNIT, DecisionCode.UNSCHEDULABLE, RESULT, preemption=Preemption(PreemptionEnd.NO_FIT)),
+)
 BARE = DecisionRecord("bare", 1, 1, Decision(LEAF, DecisionCode.PENDING))
 
 
@@ -72,7 +105,7 @@ def _nth(number: int) -> DecisionRecord:
     return DecisionRecord(f"id-{number}", number, number - 1, Decision(unit, code), create_us=10 * number)
 
 
-@pytest.mark.parametrize("record", [RECORD, BARE], ids=["everything set", "nothing set"])
+@pytest.mark.parametrize("record", [RECORD, PREEMPTING, UNHELPED, BARE], ids=["everything set", "nominations", "no fit", "nothing set"])
 def test_a_record_comes_back_equal(store: SqlStore, ledger: Ledger, record: DecisionRecord) -> None:
     _keep(ledger, record)
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from muster.engine.ports import PendingGroup, PendingMember, QueuedUnit, UnitState
+from muster.engine.ports import PendingGroup, PendingMember, PreemptionWait, QueuedUnit, UnitState
 from muster.model.meta import COMPOSITE_POD_GROUP, POD, POD_GROUP, ObjectKey
 from muster.store.store import SqlStore, open_store
 from tests.contract.ledger import Ledger
@@ -16,6 +16,7 @@ UNIT = QueuedUnit(
 ROOT = ObjectKey(COMPOSITE_POD_GROUP, "default", "root")
 GROUP = PendingGroup(ObjectKey(POD_GROUP, "default", "group"), ROOT)
 MEMBER = PendingMember(ObjectKey(POD, "default", "pod"), ROOT)
+WAIT = PreemptionWait(UNIT.key, (1 << 20, (1 << 20) + 1, 9 << 40), 77, (5,))
 
 
 @pytest.mark.parametrize("state", [state for state in UnitState if state is not UnitState.IN_FLIGHT])
@@ -102,3 +103,29 @@ def test_what_a_pending_group_waits_for_may_change(store: SqlStore, ledger: Ledg
         ledger.commit(writes)
 
     assert store.load_cluster("main").pending_groups == [other]
+
+
+@pytest.mark.parametrize("wait", [WAIT, PreemptionWait(ROOT, stayed=(3, 2))], ids=["begun", "given up"])
+def test_what_a_unit_waits_for_comes_back_as_it_was(
+    store: SqlStore, ledger: Ledger, wait: PreemptionWait
+) -> None:
+    writes = ledger.writes()
+    writes.wait_puts[wait.key] = wait
+    ledger.add(writes, [])
+
+    ledger.commit(writes)
+
+    assert store.load_cluster("main").waits == [wait]
+
+
+def test_a_wait_that_is_over_is_gone(store: SqlStore, ledger: Ledger) -> None:
+    writes = ledger.writes()
+    writes.wait_puts[WAIT.key] = WAIT
+    ledger.add(writes, [])
+    ledger.commit(writes)
+    writes = ledger.writes()
+    writes.wait_removals.add(WAIT.key)
+
+    ledger.commit(writes)
+
+    assert store.load_cluster("main").waits == []

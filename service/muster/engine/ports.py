@@ -91,6 +91,21 @@ class PendingMember:
 
 
 @dataclass(frozen=True, slots=True)
+class PreemptionWait:
+    """What a unit that preempts waits for. Where its pods are nominated is in their status.
+
+    pods: ordinals of pods that are to leave: victims, and those that were leaving already and whose room it will use.
+    until_us: when it gives up those that have not left. stayed: ordinals of pods that it gave up before; they are in
+    the way for as long as they run.
+    """
+
+    key: ObjectKey
+    pods: tuple[int, ...] = ()
+    until_us: int = 0
+    stayed: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class AssignmentColumns:
     """Assignments with names, as the API gives them; node_index[i] is pod i's place in `nodes`."""
 
@@ -102,8 +117,26 @@ class AssignmentColumns:
 
 
 @dataclass(frozen=True, slots=True)
+class DisruptedPods:
+    """Pods of the disruption units that a preemption weighed, in columns: by ordinal, what they are called and where they run.
+
+    grace_seconds: from the deletion mark to the removal.
+    """
+
+    ordinals: tuple[int, ...] = ()
+    namespaces: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    uids: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    grace_seconds: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class DecisionRecord:
-    """A committed decision, as GetDecision returns it. `trace_id` and times are outside what determinism compares."""
+    """A committed decision, as GetDecision returns it. `trace_id` and times are outside what determinism compares.
+
+    nominations, disrupted: the preemption's with names; empty without one.
+    """
 
     id: str
     revision: int
@@ -114,6 +147,8 @@ class DecisionRecord:
     profile: str = ""
     create_us: int = 0
     duration_us: int = 0
+    nominations: AssignmentColumns = AssignmentColumns()
+    disrupted: DisruptedPods = DisruptedPods()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +184,8 @@ class ClusterWrites:
     pending_group_removals: set[ObjectKey] = field(default_factory=set)
     pending_member_puts: dict[ObjectKey, PendingMember] = field(default_factory=dict)
     pending_member_removals: set[ObjectKey] = field(default_factory=set)
+    wait_puts: dict[ObjectKey, PreemptionWait] = field(default_factory=dict)
+    wait_removals: set[ObjectKey] = field(default_factory=set)
     decisions: list[DecisionRecord] = field(default_factory=list)
     requests: list[RequestRecord] = field(default_factory=list)
 
@@ -164,6 +201,7 @@ class LoadedCluster:
     units: list[QueuedUnit]
     pending_groups: list[PendingGroup]
     pending_members: list[PendingMember]
+    waits: list[PreemptionWait] = field(default_factory=list)
 
 
 class FencedError(Exception):

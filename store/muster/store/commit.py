@@ -16,7 +16,7 @@ from muster.model.pod import Pod
 from muster.store.bulk import Bulk, Row
 from muster.store.decisions import assignment_row, decision_row
 from muster.store.objects import Bodies, object_keys, object_rows
-from muster.store.queue import key_rows, pending_rows, unit_rows
+from muster.store.queue import key_rows, pending_rows, unit_rows, wait_rows
 from muster.store.requests import request_rows
 from muster.store.revisions import revision_row
 from muster.store.rows import CommittedPods, PodRows
@@ -27,6 +27,7 @@ from muster.store.tables import (
     pending_pod_group_members,
     pending_pod_groups,
     pods,
+    preemption_waits,
     queue_units,
     requests,
     revisions,
@@ -102,6 +103,8 @@ class CommitRows:
         groups, members = writes.pending_group_puts.values(), writes.pending_member_puts.values()
         self.upserted[pending_pod_groups] += pending_rows(cluster_id, groups)
         self.upserted[pending_pod_group_members] += pending_rows(cluster_id, members)
+        self.deleted[preemption_waits] += key_rows(cluster_id, writes.wait_removals)
+        self.upserted[preemption_waits] += wait_rows(cluster_id, writes.wait_puts.values())
 
     def _add_decisions(self, cluster_id: int, writes: ClusterWrites) -> None:
         for record in writes.decisions:

@@ -1,4 +1,7 @@
-"""Decision records: narrow columns to search by, a body of JSON, and assignments as one packed body beside it."""
+"""Decision records: narrow columns to search by, a body of JSON, and assignments as one packed body beside it.
+
+A decision that preempts assigns nothing: its nominations are packed where others have their assignments.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Select, select
 
-from muster.core.decision import Assignments
+from muster.core.decision import Assignments, Decision, PreemptionEnd
 from muster.engine.ports import AssignmentColumns, DecisionRecord
 from muster.model.meta import ObjectKey
 from muster.model.variations import varied
@@ -66,20 +69,19 @@ class DecisionFilter:
 
 
 def decision_row(cluster_id: int, record: DecisionRecord) -> Row:
-    """The row of a record, without its assignments."""
-    bare = varied(
-        record,
-        assignments=AssignmentColumns(),
-        decision=varied(record.decision, assignments=Assignments()),
-    )
+    """The row of a record, without its assignments or nominations."""
+    bare = _with_places(record, Assignments(), AssignmentColumns())
     unit, code = record.decision.unit, record.decision.code
     body = _encode_record(bare).decode()
     return (cluster_id, record.revision, record.id, *unit, code.value, record.create_us, body)
 
 
 def assignment_row(cluster_id: int, record: DecisionRecord) -> Row | None:
-    """The assignments of a record; None if it has none."""
-    core, named = record.decision.assignments, record.assignments
+    """The assignments of a record, or its nominations; None if it has none."""
+    decision = record.decision
+    core, named = decision.assignments, record.assignments
+    if decision.preemption is not None and _nominates(decision):
+        core, named = decision.preemption.nominations, record.nominations
     if (core, named) == NO_ASSIGNMENTS:
         return None
     packed = PackedAssignments(
@@ -162,4 +164,17 @@ def _record(row: Any) -> DecisionRecord:  # noqa: ANN401 - a row of `_records`
         named.nodes if packed.core_nodes is None else packed.core_nodes,
         named.node_index if packed.core_node_index is None else packed.core_node_index,
     )
-    return replace(record, assignments=named, decision=replace(record.decision, assignments=core))
+    return _with_places(record, core, named)
+
+
+def _nominates(decision: Decision) -> bool:
+    return decision.preemption is not None and decision.preemption.end is PreemptionEnd.NOMINATED
+
+
+def _with_places(record: DecisionRecord, core: Assignments, named: AssignmentColumns) -> DecisionRecord:
+    """The record with these assignments, or with these nominations if it is one that preempts."""
+    decision = record.decision
+    if decision.preemption is None or not _nominates(decision):
+        return varied(record, assignments=named, decision=varied(decision, assignments=core))
+    preemption = replace(decision.preemption, nominations=core)
+    return varied(record, nominations=named, decision=varied(decision, preemption=preemption))

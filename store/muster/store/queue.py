@@ -1,4 +1,4 @@
-"""The queue's rows: units, and what waits for a root that has not been seen."""
+"""The queue's rows: units, what waits for a root that has not been seen, and what preempting units wait for."""
 
 from __future__ import annotations
 
@@ -8,14 +8,33 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Table, select
 
-from muster.engine.ports import PendingGroup, PendingMember, QueuedUnit, UnitState
+from muster.engine.ports import PendingGroup, PendingMember, PreemptionWait, QueuedUnit, UnitState
 from muster.model.meta import ObjectKey
 from muster.store.bulk import Row
-from muster.store.tables import pending_pod_group_members, pending_pod_groups, queue_units
+from muster.store.columns import PackedIntegers, pack_integers, unpack_integers
+from muster.store.tables import (
+    pending_pod_group_members,
+    pending_pod_groups,
+    preemption_waits,
+    queue_units,
+)
 
 _encode_reasons = msgspec.json.Encoder().encode
 _decode_reasons = msgspec.json.Decoder(tuple[str, ...]).decode
 _NO_REASONS = "[]"
+
+
+class PackedWait(msgspec.Struct, array_like=True, frozen=True):
+    """The pods of a wait, each column with its length."""
+
+    pods: PackedIntegers
+    pod_count: int
+    stayed: PackedIntegers
+    stayed_count: int
+
+
+_encode_wait = msgspec.msgpack.Encoder().encode
+_decode_wait = msgspec.msgpack.Decoder(PackedWait).decode
 
 
 def unit_rows(cluster_id: int, units: Iterable[QueuedUnit]) -> list[Row]:
@@ -40,6 +59,11 @@ def unit_rows(cluster_id: int, units: Iterable[QueuedUnit]) -> list[Row]:
 def pending_rows(cluster_id: int, pending: Iterable[PendingGroup | PendingMember]) -> list[Row]:
     """Rows for either of the two pending tables."""
     return [(cluster_id, *one.key, *one.missing) for one in pending]
+
+
+def wait_rows(cluster_id: int, waits: Iterable[PreemptionWait]) -> list[Row]:
+    """Rows for what preempting units wait for."""
+    return [(cluster_id, *wait.key, wait.until_us, _encode_wait(_packed(wait))) for wait in waits]
 
 
 def key_rows(cluster_id: int, keys: Iterable[ObjectKey]) -> list[Row]:
@@ -92,6 +116,24 @@ def load_pending_members(connection: Connection, cluster_id: int) -> list[Pendin
         PendingMember(ObjectKey(*row[1:4]), ObjectKey(*row[4:7]))
         for row in _rows(connection, pending_pod_group_members, cluster_id)
     ]
+
+
+def load_waits(connection: Connection, cluster_id: int) -> list[PreemptionWait]:
+    """All waits of a cluster, by the unit's key."""
+    return [
+        PreemptionWait(
+            ObjectKey(row.kind, row.namespace, row.name),
+            tuple(unpack_integers(packed.pods, packed.pod_count)),
+            row.until_us,
+            tuple(unpack_integers(packed.stayed, packed.stayed_count)),
+        )
+        for row in _rows(connection, preemption_waits, cluster_id)
+        for packed in (_decode_wait(row.body),)
+    ]
+
+
+def _packed(wait: PreemptionWait) -> PackedWait:
+    return PackedWait(pack_integers(wait.pods), len(wait.pods), pack_integers(wait.stayed), len(wait.stayed))
 
 
 def _rows(connection: Connection, table: Table, cluster_id: int) -> Iterable[Any]:

@@ -188,6 +188,18 @@ def _pending(name: str) -> Table:
 pending_pod_groups = _pending("pending_pod_groups")
 pending_pod_group_members = _pending("pending_pod_group_members")
 
+preemption_waits = Table(
+    "preemption_waits",
+    metadata,
+    _cluster(),
+    _text("kind"),
+    _text("namespace"),
+    _text("name"),
+    _number("until_us"),
+    _binary("body"),
+    PrimaryKeyConstraint("cluster_id", "kind", "namespace", "name"),
+)
+
 decisions = Table(
     "decisions",
     metadata,
