@@ -24,8 +24,9 @@ cpg/run               Scheduled  2/2 groups  8 pods  block=b
 
 
 def without_remarks(text: str) -> str:
-    """The lines of a tree without what was tried."""
-    return "".join(f"{line.partition('tried')[0].rstrip()}\n" for line in text.splitlines())
+    """The lines of a tree without what was tried, and why the best domain was."""
+    lines = [line for line in text.splitlines() if "BEST_DOMAIN" not in line]
+    return "".join(f"{line.partition('tried')[0].rstrip()}\n" for line in lines)
 
 
 def test_get_draws_the_tree_of_a_group_with_its_pods_and_domains(command: Command) -> None:

@@ -11,6 +11,7 @@ from muster.core.decision import Assignments, Decision, DecisionCode, GroupResul
 from muster.core.domains import CLUSTER
 from muster.core.found_placement import assume_found, tell_found
 from muster.core.framework import Profile
+from muster.core.lockstep import Lockstep
 from muster.core.messages import decision_message
 from muster.core.observer import Observer
 from muster.core.pod_placement import placer_of
@@ -39,7 +40,8 @@ def decide_and_assume(snapshot: Snapshot, unit: Unit, profile: Profile, observer
     before = ledger.mark()
     observer.enter("cycle", str(unit.key))
     try:
-        recursion = Recursion(snapshot, unit, profile, placer, ledger, observer)
+        rehearsal = Lockstep(snapshot, unit, profile, placer)
+        recursion = Recursion(snapshot, unit, profile, placer, ledger, observer, rehearsal)
         trial, searched = _minimum(recursion)
         if trial.status is Status.SUCCESS:
             recursion.fill(trial, CLUSTER)

@@ -126,10 +126,34 @@ class PlacementView:
     allocatable: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PlacementViews:
+    """C candidates in columns. placed: [C]. used, allocatable: one [C] per requested resource."""
+
+    placed: IntArray
+    used: tuple[IntArray, ...]
+    allocatable: tuple[IntArray, ...]
+
+    def __getitem__(self, place: int) -> PlacementView:
+        return PlacementView(
+            int(self.placed[place]),
+            tuple(int(amounts[place]) for amounts in self.used),
+            tuple(int(amounts[place]) for amounts in self.allocatable),
+        )
+
+
 class PlacementScorer(Protocol):
     """Ranks the candidate domains in which a group was placed (KEP-6012). The highest wins, then the first name."""
 
     def score(self, view: PlacementView) -> tuple[Fraction | int, ...]: ...
+
+    def ranks(self, views: PlacementViews) -> IntArray:
+        """[C] numbers from 0 on, equal for equal scores and higher for higher ones."""
+        ...
+
+    def describe(self, view: PlacementView) -> str:
+        """What the score is made of, in a few words."""
+        ...
 
 
 ScoreT_co = TypeVar("ScoreT_co", bound="NodeScore | FitScore | PodScore", covariant=True)

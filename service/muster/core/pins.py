@@ -4,45 +4,38 @@ from __future__ import annotations
 
 import numpy as np
 
+from muster.core.arrays import Slots
+from muster.core.cuts import Level
 from muster.core.decision import Reason
-from muster.core.domains import Domain, candidate_domains
+from muster.core.domains import Domain
 from muster.core.node_table import NodeTable
 from muster.core.tree import GroupTree, leaves
 
 PINNED_APART = "PINNED_APART"
 PINNED_OUTSIDE = "PINNED_OUTSIDE"
 NO_DOMAIN = "NO_DOMAIN"
-CLOSEST_DOMAIN = "CLOSEST_DOMAIN"
 _MOST_NAMED = 5
+_NOWHERE: Slots = np.zeros(0, dtype=np.intp)
 
 
-def allowed_domains(
-    nodes: NodeTable, group: GroupTree, key: str, outer: Domain
-) -> tuple[list[Domain], list[Reason]]:
-    """Candidates by value; if there are none, the reason. Nodes that no longer exist pin nothing."""
-    candidates = candidate_domains(nodes, key, outer)
+def allowed_places(
+    nodes: NodeTable, group: GroupTree, level: Level, outer: Domain
+) -> tuple[Slots, list[Reason]]:
+    """Places of the candidates on their level; if there are none, the reason. Nodes that are gone pin nothing."""
     pinning = sorted(
         {name for leaf in leaves(group) for name in leaf.bound_nodes if nodes.slot(name) is not None}
     )
     if not pinning:
-        return candidates, [] if candidates else [_no_domain(key, outer)]
-    column = nodes.column(key)
+        return np.arange(len(level)), [] if len(level) else [_no_domain(level.key, outer)]
+    column = nodes.column(level.key)
     slots = nodes.slots_of(pinning)
     codes = set(column.codes[slots].tolist())
     if len(codes) > 1 or min(codes) < 0:
-        return [], [_apart(nodes, pinning, key)]
-    pinned = [
-        domain
-        for domain in candidates
-        if domain.slots is not None and np.isin(slots, domain.slots, assume_unique=True).all()
-    ]
-    return pinned, [] if pinned else [_outside(pinning, outer)]
-
-
-def closest_domain(domain: Domain) -> Reason:
-    """The candidate in which most of a failed group was placed; the group's counters and reasons are those in it."""
-    details = {"key": domain.key, "value": domain.value}
-    return Reason(CLOSEST_DOMAIN, f"{domain.key}={domain.value} came closest", 0, details)
+        return _NOWHERE, [_apart(nodes, pinning, level.key)]
+    members = np.isin(level.slots, slots, assume_unique=True)
+    if np.count_nonzero(members) < len(slots):
+        return _NOWHERE, [_outside(pinning, outer)]
+    return np.unique(level.members[members]), []
 
 
 def _no_domain(key: str, outer: Domain) -> Reason:

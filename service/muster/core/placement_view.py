@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from muster.core.arrays import IntArray
 from muster.core.domains import Domain
 from muster.core.framework import PlacementView
@@ -17,7 +19,7 @@ _SAFE_BITS = 40
 def placement_view(snapshot: Snapshot, trial: Trial, domain: Domain) -> PlacementView:
     """Pods placed, and the domain's sums of the resources that the group's pods ask for (pod slots if none)."""
     nodes = snapshot.nodes
-    rows = [nodes.row(resource) for resource in _requested(snapshot, trial.group)]
+    rows = requested_rows(snapshot, trial.group)
     slots = nodes.order if domain.slots is None else domain.slots
     allocatable = tuple(_total(nodes.allocatable[row][slots]) for row in rows)
     free = tuple(_total(nodes.free[row][slots]) for row in rows)
@@ -25,8 +27,15 @@ def placement_view(snapshot: Snapshot, trial: Trial, domain: Domain) -> Placemen
     return PlacementView(trial.placed, used, allocatable)
 
 
-def _requested(snapshot: Snapshot, group: GroupTree) -> list[str]:
-    signatures = {index for leaf in leaves(group) for index in leaf.pods.signatures}
+def requested_rows(snapshot: Snapshot, group: GroupTree) -> tuple[int, ...]:
+    """Rows of the resources that a score of the group looks at, by name."""
+    signatures: set[int] = set()
+    for leaf in leaves(group):
+        signatures.update(leaf.pods.signatures)
+    return tuple(map(snapshot.nodes.row, _requested(snapshot, signatures)))
+
+
+def _requested(snapshot: Snapshot, signatures: Iterable[int]) -> list[str]:
     resources = {resource for index in signatures for resource in snapshot.signatures[index].requests}
     return sorted(resources - {PODS}) or [PODS]
 

@@ -2,7 +2,8 @@
 
 A group is checked before it is simulated and after each child. It stops at once when its minimum is out of reach,
 and reverts all that it assumed. First the whole tree gets its minimum, then it is filled without moving anything.
-A constrained group tries each domain inside its parent's and keeps the best. Greedy: no child is tried again.
+A constrained group tries each domain inside its parent's and keeps the best, or asks `lockstep` what it would find.
+Greedy: no child is tried again.
 
 What fits where is for `pod_placement`, statuses are for `feasibility`, the order of pods for `ordering`.
 """
@@ -10,24 +11,24 @@ What fits where is for `pod_placement`, statuses are for `feasibility`, the orde
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 
-from muster.core.capacity import CapacityBound
+from muster.core.arrays import Slots
+from muster.core.candidate_outcomes import Outcomes, TriedDomain, closest_domain, outcomes_of
+from muster.core.capacity import CapacityBound, rooms_of
+from muster.core.cuts import Level, levels_of
 from muster.core.decision import Status
 from muster.core.domains import Domain
-from muster.core.framework import Profile
+from muster.core.framework import PlacementView, Profile
+from muster.core.lockstep import Rehearsal
 from muster.core.observer import NullObserver, Observer
 from muster.core.ordering import Batch, batches_of
-from muster.core.pins import allowed_domains, closest_domain
+from muster.core.pins import allowed_places
 from muster.core.placement_view import placement_view
 from muster.core.pod_placement import PodPlacer
 from muster.core.reasons import refusal_of
 from muster.core.snapshot import Snapshot
 from muster.core.tree import GroupTree, Unit
-from muster.core.trial import Ledger, Trial, already_holds, attributes_of, begin
-
-_Score = tuple[Fraction | int, ...]
-_UNSUCCESSFUL = (Status.UNSCHEDULABLE, Status.UNSCHEDULABLE_AND_UNRESOLVABLE)
+from muster.core.trial import UNSUCCESSFUL, Ledger, Trial, already_holds, attributes_of, begin
 
 
 @dataclass(slots=True)
@@ -40,12 +41,13 @@ class Recursion:
     placer: PodPlacer
     ledger: Ledger
     observer: Observer
+    rehearsal: Rehearsal
 
     def minimum(self, group: GroupTree, outer: Domain) -> Trial:
         """Assume the group's minimum inside the outer domain; if it cannot be met, nothing stays assumed."""
         self.observer.enter("group", str(group.key))
         trial = begin(group)
-        if trial.status not in _UNSUCCESSFUL:
+        if trial.status not in UNSUCCESSFUL:
             if group.topology_key is not None:
                 trial = self._choose_domain(trial, group.topology_key, outer)
             else:
@@ -86,7 +88,7 @@ class Recursion:
     def _place_pods(self, leaf: Trial, domain: Domain, *, fill: bool) -> None:
         """Place a leaf's waiting pods: up to its minimum, or all."""
         self.observer.enter("pods", str(leaf.group.key))
-        before = leaf.placed
+        before = leaf.tally.satisfied
         while leaf.waiting and (fill or leaf.status is Status.WAIT):
             batch = leaf.waiting.pop(0)
             missing = len(batch.pods) if fill else leaf.tally.required - leaf.tally.satisfied
@@ -98,7 +100,7 @@ class Recursion:
                 self._refuse(leaf, batch, len(rest), domain, fill=fill)
             elif rest:
                 leaf.waiting.insert(0, Batch(batch.signature, rest, batch.excluded))
-        self.observer.leave({"key": str(leaf.group.key), "pods": leaf.placed - before})
+        self.observer.leave({"key": str(leaf.group.key), "pods": leaf.tally.satisfied - before})
 
     def _refuse(self, leaf: Trial, batch: Batch, number: int, domain: Domain, *, fill: bool) -> None:
         """Equal pods fail alike; before the minimum is met, tried one by one they end the group on the way."""
@@ -109,55 +111,59 @@ class Recursion:
 
     def _choose_domain(self, trial: Trial, key: str, outer: Domain) -> Trial:
         """Try every candidate with minimum and fill, revert, and assume the minimum in the best."""
-        candidates, trial.reasons = allowed_domains(self.snapshot.nodes, trial.group, key, outer)
-        bound = CapacityBound(self.snapshot, self.placer)
-        best: tuple[_Score, Domain] | None = None
-        closest = trial
-        statuses = {Status.UNSCHEDULABLE_AND_UNRESOLVABLE}
-        tried = pruned = 0
-        for domain in candidates:
-            failure = bound.failure(trial.group, domain)
-            if failure is not None:
-                statuses.add(failure)
-                pruned += 1
-                self._report(domain, failure, pruned=True)
-                continue
-            tried += 1
-            attempt, score = self._try_domain(trial.group, domain)
-            statuses.add(attempt.status)
-            if attempt.status is Status.SUCCESS and (best is None or score > best[0]):
-                best = score, domain
-            if best is None and attempt.tally.satisfied >= closest.tally.satisfied:
-                closest = attempt
-                trial.reasons = [closest_domain(domain)]
-            self._report(domain, attempt.status, pruned=False)
+        (level,) = levels_of(self.snapshot, outer, (key,))
+        places, trial.reasons = allowed_places(self.snapshot.nodes, trial.group, level, outer)
+        outcomes = self.rehearsal.outcomes(trial.group, outer, places)
+        if outcomes is None:
+            outcomes = self._try_one_by_one(trial.group, level, places)
+        if self.observer.is_recording:
+            for event in outcomes.events():
+                self.observer.candidate(event)
+        best = outcomes.best
         if best is not None:
-            closest = begin(trial.group)
-            closest.domain = best[1]
-            self._minimum_inside(closest, best[1])
+            trial.domain = outcomes.domains[best]
+            trial.reasons = [outcomes.choice(best, self.profile.placement_scorer)]
+            self._minimum_inside(trial, trial.domain)
         else:
-            closest.verdict = min(statuses)
-            closest.reasons = trial.reasons
-        closest.tried, closest.pruned = tried, pruned
-        return closest
+            trial = self._closest(trial, outcomes)
+        trial.tried, trial.pruned = outcomes.tried, outcomes.ruled_out
+        return trial
 
-    def _try_domain(self, group: GroupTree, domain: Domain) -> tuple[Trial, _Score]:
-        """Simulate the group in a candidate, unheard, and revert it; the score counts only after Success."""
+    def _closest(self, trial: Trial, outcomes: Outcomes) -> Trial:
+        """A group that no candidate holds is shown as it was in the one that came closest."""
+        if outcomes.closest is not None:
+            domain = outcomes.domains[outcomes.closest]
+            trial, _ = self._try_domain(trial.group, domain)
+            trial.reasons = [closest_domain(domain)]
+        trial.verdict = outcomes.verdict
+        return trial
+
+    def _try_one_by_one(self, group: GroupTree, level: Level, places: Slots) -> Outcomes:
+        """Simulate the group in each candidate that its capacity does not rule out."""
+        bound = CapacityBound(rooms_of(self.snapshot, self.placer), level)
+        failures = bound.failures(group)[places]
+        trials: list[TriedDomain] = []
+        for place, failure in zip(places.tolist(), failures.tolist(), strict=True):
+            domain = level.domains[place]
+            if failure:
+                trials.append(TriedDomain(domain, Status(failure)))
+            else:
+                attempt, view = self._try_domain(group, domain)
+                trials.append(TriedDomain(domain, attempt.status, attempt.tally.satisfied, view))
+        return outcomes_of(trials, self.profile.placement_scorer)
+
+    def _try_domain(self, group: GroupTree, domain: Domain) -> tuple[Trial, PlacementView]:
+        """Simulate the group in a candidate, unheard, and revert it; with what the scorer is shown of it."""
         mark = self.ledger.mark()
         heard, self.observer = self.observer, NullObserver()
         attempt = begin(group)
         self._minimum_inside(attempt, domain)
-        score: _Score = ()
         if attempt.status is Status.SUCCESS:
             self.fill(attempt, domain)
-            score = self.profile.placement_scorer.score(placement_view(self.snapshot, attempt, domain))
+        view = placement_view(self.snapshot, attempt, domain)
         self.observer = heard
         self.ledger.rollback(mark)
-        return attempt, score
-
-    def _report(self, domain: Domain, status: Status, *, pruned: bool) -> None:
-        if self.observer.is_recording:
-            self.observer.candidate({"domain": domain.value, "status": status.name, "pruned": int(pruned)})
+        return attempt, view
 
 
 def _count(trial: Trial, child: Trial | None) -> None:

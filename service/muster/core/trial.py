@@ -19,6 +19,8 @@ from muster.core.pod_placement import PodPlacer
 from muster.core.snapshot import Mark, Snapshot
 from muster.core.tree import GroupTree
 
+UNSUCCESSFUL = (Status.UNSCHEDULABLE, Status.UNSCHEDULABLE_AND_UNRESOLVABLE)
+
 
 @dataclass(slots=True)
 class Trial:
@@ -46,11 +48,13 @@ class Trial:
 
     @property
     def placed(self) -> int:
-        """Pods of the subtree that hold, bound ones included."""
+        """Pods of the subtree that hold, bound ones included; of a group that failed those alone."""
+        if self.status in UNSUCCESSFUL:
+            return bound_pods(self.group)
         if self.group.is_leaf:
             return self.tally.satisfied
         return sum(
-            _bound(child) if trial is None else trial.placed
+            bound_pods(child) if trial is None else trial.placed
             for child, trial in zip(self.group.children, self.children, strict=True)
         )
 
@@ -71,8 +75,9 @@ def already_holds(group: GroupTree) -> bool:
     return sum(already_holds(child) for child in group.children) >= group.minimum
 
 
-def _bound(group: GroupTree) -> int:
-    return group.satisfied + sum(_bound(child) for child in group.children)
+def bound_pods(group: GroupTree) -> int:
+    """Pods of the subtree that hold before anything is placed."""
+    return group.satisfied + sum(bound_pods(child) for child in group.children)
 
 
 def result_of(trial: Trial) -> GroupResult:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from muster.core.framework import PlacementView
+import numpy as np
+from numpy.typing import NDArray
+
+from muster.core.arrays import BoolArray, IntArray
+from muster.core.framework import PlacementView, PlacementViews
+
+_DOUBT = 1e-12
+"""Shares in floating point that differ relatively by less are compared exactly."""
 
 
 @dataclass(frozen=True)
@@ -19,3 +26,50 @@ class MostPodsThenFullest:
             if allocatable
         ]
         return view.placed, sum(shares, Fraction(0)) / max(len(shares), 1)
+
+    def ranks(self, views: PlacementViews) -> IntArray:
+        """By floating point where that settles it, exactly inside each run of candidates that it cannot tell apart."""
+        shares = _approximate_shares(views)
+        order = np.lexsort((shares, views.placed))
+        placed, shares = views.placed[order], shares[order]
+        apart = np.ones(len(order), dtype=np.bool_)
+        apart[1:] = (np.diff(placed) > 0) | (np.diff(shares) > _DOUBT * shares[1:])
+        unlike = apart.copy()
+        for amounts in (*views.used, *views.allocatable):
+            unlike[1:] |= np.diff(amounts[order]) != 0
+        classes = np.cumsum(apart) - 1
+        if (unlike & ~apart).any():
+            classes = self._settled(views, order, classes, unlike)
+        ranks = np.empty(len(order), dtype=np.int64)
+        ranks[order] = classes
+        return ranks
+
+    def describe(self, view: PlacementView) -> str:
+        share = self.score(view)[1]
+        return f"{view.placed} {'pod' if view.placed == 1 else 'pods'}, {float(share):.1%} full"
+
+    def _settled(
+        self, views: PlacementViews, order: IntArray, classes: IntArray, unlike: BoolArray
+    ) -> IntArray:
+        """Classes in which the members of each run are told apart by their exact scores, alike neighbours as one."""
+        firsts = np.flatnonzero(unlike)
+        in_class = classes[firsts]
+        exact = np.zeros(len(firsts), dtype=np.int64)
+        shared = np.flatnonzero(np.bincount(in_class) > 1)
+        for doubtful in shared.tolist():
+            run = np.flatnonzero(in_class == doubtful)
+            scores = [self.score(views[place]) for place in order[firsts[run]].tolist()]
+            rank_of = {score: rank for rank, score in enumerate(sorted(set(scores)))}
+            exact[run] = [rank_of[score] for score in scores]
+        settled = classes * len(order) + exact[np.cumsum(unlike) - 1]
+        dense: IntArray = np.unique(settled, return_inverse=True)[1]
+        return dense
+
+
+def _approximate_shares(views: PlacementViews) -> NDArray[np.float64]:
+    total = np.zeros(len(views.placed))
+    number = np.zeros(len(views.placed))
+    for used, allocatable in zip(views.used, views.allocatable, strict=True):
+        total += used / np.maximum(allocatable, 1) * (allocatable > 0)
+        number += allocatable > 0
+    return total / np.maximum(number, 1)

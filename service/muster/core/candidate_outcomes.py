@@ -1,0 +1,126 @@
+"""What became of the candidate domains of one group: which is best, which came closest, and the choice in words.
+
+Columns over the candidates in the order of their values. How they were found, by simulating one after the other or
+all in lock-step, does not show.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from muster.core.arrays import BoolArray, IntArray
+from muster.core.decision import Reason, Status
+from muster.core.domains import Domain
+from muster.core.framework import PlacementScorer, PlacementView
+
+BEST_DOMAIN = "BEST_DOMAIN"
+CLOSEST_DOMAIN = "CLOSEST_DOMAIN"
+_EMPTY = '""'
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcomes:
+    """C candidates. pruned: ruled out by capacity, so not tried.
+
+    satisfied: children that held when a tried candidate ended. ranks: higher is better, of those with Success.
+    view: what the scorer saw of a candidate with Success.
+    """
+
+    domains: Sequence[Domain]
+    statuses: IntArray
+    pruned: BoolArray
+    satisfied: IntArray
+    ranks: IntArray
+    view: Callable[[int], PlacementView]
+
+    @property
+    def verdict(self) -> Status:
+        """The group's status over all candidates."""
+        worst = Status.UNSCHEDULABLE_AND_UNRESOLVABLE
+        return Status(int(self.statuses.min(initial=worst)))
+
+    @property
+    def best(self) -> int | None:
+        """The place of the winner: the highest rank, then the first."""
+        return _first_largest(self.ranks, self.statuses == Status.SUCCESS)
+
+    @property
+    def closest(self) -> int | None:
+        """The tried candidate in which most children held, of several the last; None if all were ruled out."""
+        backwards = _first_largest(self.satisfied[::-1], ~self.pruned[::-1])
+        return None if backwards is None else len(self.pruned) - 1 - backwards
+
+    @property
+    def tried(self) -> int:
+        return len(self.pruned) - self.ruled_out
+
+    @property
+    def ruled_out(self) -> int:
+        return int(np.count_nonzero(self.pruned))
+
+    def events(self) -> Iterator[dict[str, str | int]]:
+        """For an observer, one a candidate."""
+        columns = zip(self.domains, self.statuses.tolist(), self.pruned.tolist(), strict=True)
+        for domain, status, pruned in columns:
+            yield {"domain": domain.value, "status": Status(status).name, "pruned": int(pruned)}
+
+    def choice(self, best: int, scorer: PlacementScorer) -> Reason:
+        """Why the best won: its score, that of the next, and how many candidates there were of each status."""
+        winner = self.domains[best]
+        details = {"key": winner.key, "value": winner.value, "score": scorer.describe(self.view(best))}
+        text = f"{winner.key}={winner.value} is best: {details['score']}"
+        others = self.statuses == Status.SUCCESS
+        others[best] = False
+        following = _first_largest(self.ranks, others)
+        if following is not None:
+            details["next_value"] = self.domains[following].value
+            details["next_score"] = scorer.describe(self.view(following))
+            text += f"; then {details['next_value'] or _EMPTY}: {details['next_score']}"
+        for status, number in sorted(Counter(self.statuses.tolist()).items()):
+            details[Status(status).name.lower()] = str(number)
+        return Reason(BEST_DOMAIN, text, 0, details)
+
+
+@dataclass(frozen=True, slots=True)
+class TriedDomain:
+    """One candidate after its simulation; without one (no view) if its capacity ruled it out."""
+
+    domain: Domain
+    status: Status
+    satisfied: int = 0
+    view: PlacementView | None = None
+
+
+def outcomes_of(trials: Sequence[TriedDomain], scorer: PlacementScorer) -> Outcomes:
+    """Candidates tried one by one, ranked by their scores."""
+    views = {
+        place: trial.view
+        for place, trial in enumerate(trials)
+        if trial.status is Status.SUCCESS and trial.view is not None
+    }
+    scores = {place: scorer.score(view) for place, view in views.items()}
+    rank_of = {score: rank for rank, score in enumerate(sorted(set(scores.values())))}
+    ranks = [rank_of[scores[place]] if place in scores else -1 for place in range(len(trials))]
+    return Outcomes(
+        domains=[trial.domain for trial in trials],
+        statuses=np.array([trial.status for trial in trials], dtype=np.int64),
+        pruned=np.array([trial.view is None for trial in trials], dtype=np.bool_),
+        satisfied=np.array([trial.satisfied for trial in trials], dtype=np.int64),
+        ranks=np.array(ranks, dtype=np.int64),
+        view=views.__getitem__,
+    )
+
+
+def closest_domain(domain: Domain) -> Reason:
+    """Names the candidate that came closest; a failed group's counters and reasons are those in it."""
+    details = {"key": domain.key, "value": domain.value}
+    return Reason(CLOSEST_DOMAIN, f"{domain.key}={domain.value} came closest", 0, details)
+
+
+def _first_largest(values: IntArray, among: BoolArray) -> int | None:
+    places = np.flatnonzero(among)
+    return int(places[values[places].argmax()]) if len(places) else None
