@@ -141,7 +141,7 @@ def placer_of(snapshot: Snapshot, profile: Profile) -> PodPlacer:
 def _largest(keys: IntArray, count: int) -> Slots:
     """Places of the up to `count` largest keys that are not REFUSED, in any order."""
     if count == 1 and len(keys):
-        best = keys.argmax(keepdims=True)
+        best: Slots = np.array([int(keys.argmax())], dtype=np.intp)
         return best[keys[best] >= 0]
     if count >= len(keys):
         return np.flatnonzero(keys >= 0)

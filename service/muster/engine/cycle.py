@@ -1,7 +1,7 @@
 """The scheduling cycle of one cluster: pop, check, decide, commit (semantics 5), one unit after the other in queue order.
 
 1. Pop the next active unit.  2. Build its tree from live objects.  3. Check its layout and what its pods must share.
-4. Decide: small units here, all else in a worker process on a replica of the same arrays.
+4. Decide: small units here, as long as no search is needed, all else in a worker process on a replica of the arrays.
 5. Check a worker's answer on the present state; decide again at most three times.  6. Commit as one revision.
 A unit whose cycle breaks goes to backoff with SchedulerError; the loop goes on.
 """
@@ -14,10 +14,12 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass
+from fractions import Fraction
 
 from muster.core.decide import decide_and_assume
-from muster.core.decision import Decision, DecisionCode
+from muster.core.decision import Decision, DecisionCode, SearchEnd
 from muster.core.framework import Profile
+from muster.core.search.search import budget_of
 from muster.core.tree import Unit, leaves
 from muster.engine.binder import commit_decision, named_columns, pods_by_ordinal, still_holds
 from muster.engine.cluster import Cluster
@@ -32,6 +34,7 @@ from muster.engine.units import build_unit
 from muster.engine.worker_pool import WorkerPool
 from muster.engine.writer import Writer
 from muster.model.meta import ObjectKey
+from muster.model.variations import varied
 from muster.telemetry.facts import CycleFacts
 
 _LOG = logging.getLogger(__name__)
@@ -39,6 +42,7 @@ INLINE_PODS = 64
 INLINE_WORK = 400_000
 SLICE_SECONDS = 0.004
 ATTEMPTS = 3
+NO_SEARCH = Fraction(0)
 MOST_OPEN_REVISIONS = 512
 
 
@@ -179,9 +183,11 @@ class CycleRunner:
         snapshot = cluster.feed.flush()
         unit = cluster.searches.allowed(unit, snapshot, profile)
         if self._is_small(unit):
-            decision = decide_and_assume(snapshot, unit, profile, cycle.observer)
-            seconds = tools.clock.monotonic() - started
-            return Verdict(decision, profile.name, cycle, revision, started, seconds, unit)
+            tried = unit if tools.pool.is_empty else varied(unit, search_budget_share=NO_SEARCH)
+            decision = decide_and_assume(snapshot, tried, profile, cycle.observer)
+            if tried is unit or not _is_worth_a_search(decision, unit, profile):
+                seconds = tools.clock.monotonic() - started
+                return Verdict(decision, profile.name, cycle, revision, started, seconds, unit)
         answer = await tools.pool.decide(
             cluster.name, cluster.feed, unit, profile, is_recording=cycle.is_recording
         )
@@ -289,3 +295,9 @@ class CycleRunner:
             raise
         self._decided(record)
         return record
+
+
+def _is_worth_a_search(decision: Decision, unit: Unit, profile: Profile) -> bool:
+    """Whether greedy placement failed where a search, which takes its time, may find something."""
+    failed = decision.code is DecisionCode.UNSCHEDULABLE and decision.search.end is SearchEnd.NOT_NEEDED
+    return failed and budget_of(unit, profile) > 0

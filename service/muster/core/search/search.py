@@ -47,11 +47,12 @@ class SearchOutcome:
 
 
 def search(snapshot: Snapshot, unit: Unit, profile: Profile, placer: PodPlacer) -> SearchOutcome:
-    """Look for a placement of the unit's minimum, which does not hold. Leaves the snapshot as it found it."""
+    """Look for a placement of the unit's minimum, which does not hold. Leaves the snapshot as it found it.
+
+    Not worth asking where `greedy_is_exact`.
+    """
     allowed = budget_of(unit, profile)
     budget = Budget(allowed)
-    if _greedy_is_exact(unit, snapshot, placer):
-        return SearchOutcome(SearchEnd.EXHAUSTED, 0, allowed)
     budget.spend(_COMPILING)
     problem = compile_problem(snapshot, unit, profile, placer)
     solver = profile.search.solver or BoundedSearch()
@@ -73,7 +74,7 @@ def budget_of(unit: Unit, profile: Profile) -> int:
     return int(profile.search.node_budget * unit.search_budget_share)
 
 
-def _greedy_is_exact(unit: Unit, snapshot: Snapshot, placer: PodPlacer) -> bool:
+def greedy_is_exact(unit: Unit, snapshot: Snapshot, placer: PodPlacer) -> bool:
     """Whether no choice is left but how many equal pods each node holds, so that greedy placement cannot err."""
     root = unit.root
     kinds = set(root.pods.signatures)
