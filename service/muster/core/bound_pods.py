@@ -6,10 +6,11 @@ Pods are known by ordinal alone; assumed ones are in the counts only, since no p
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import repeat
 
 import numpy as np
 
-from muster.core.arrays import IntArray, Slots
+from muster.core.arrays import BoolArray, IntArray, Slots
 from muster.core.pod_counts import CountsBySignature
 
 _SLOT_BITS = 31
@@ -47,6 +48,20 @@ class BoundPods:
     def place(self, pod: int) -> tuple[int, int, bool]:
         """Signature, slot, and whether the pod is leaving. Raises KeyError if it is not bound."""
         return _unpacked(self._places[pod])
+
+    def places(self, pods: IntArray) -> tuple[IntArray, Slots, BoolArray]:
+        """Columns of signatures, slots, and whether the pods are leaving; slot -1 where a pod is not bound."""
+        known = map(self._places.get, pods.tolist(), repeat(-1))
+        packed = np.fromiter(known, dtype=np.int64, count=len(pods))
+        slots = np.where(packed < 0, -1, (packed >> 1) & _SLOT_MASK).astype(np.intp)
+        return packed >> (_SLOT_BITS + 1), slots, (packed & 1).astype(np.bool_)
+
+    def leaving_on(self, slots: Iterable[int]) -> list[int]:
+        """Ordinals of the pods that leave these slots, ascending; looks at every bound pod."""
+        wanted = set(slots)
+        return sorted(
+            pod for pod, packed in self._places.items() if packed & 1 and (packed >> 1) & _SLOT_MASK in wanted
+        )
 
     def bind(
         self, pods: tuple[int, ...], signatures: IntArray, slots: Slots, *, leaving: bool
@@ -125,6 +140,12 @@ class BoundPods:
         for pod, packed in self._places.items():
             by_slot.setdefault((packed >> 1) & _SLOT_MASK, []).append(pod)
         return by_slot
+
+    def depart(self, signature: int, slots: list[int], numbers: list[int]) -> None:
+        """Count leaving pods no more, as if they were gone; negative numbers bring them back."""
+        gone = [-number for number in numbers]
+        self.shift(signature, slots, gone)
+        self._shift_leaving(signature, slots, gone)
 
     def _shift_leaving(self, signature: int, slots: list[int], numbers: list[int]) -> None:
         by_slot = self.leaving.setdefault(signature, {})

@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
 
-from muster.core.decision import Assignments, Decision, DecisionCode, GroupResult, Search, SearchEnd, Status
+from muster.core.decision import (
+    Assignments,
+    Decision,
+    DecisionCode,
+    GroupResult,
+    Preemption,
+    PreemptionEnd,
+    Search,
+    SearchEnd,
+    Status,
+)
 from muster.core.domains import CLUSTER
 from muster.core.found_placement import assume_found, tell_found
 from muster.core.framework import Profile
 from muster.core.lockstep import Lockstep
-from muster.core.messages import decision_message
-from muster.core.observer import Observer
+from muster.core.messages import decision_message, preemption_message
+from muster.core.nominated_placement import assume_nominated
+from muster.core.observer import NullObserver, Observer
 from muster.core.pod_placement import placer_of
+from muster.core.preemption.eligible import may_preempt
+from muster.core.preemption.preempt import preempt
+from muster.core.preemption_units import DisruptionUnits
+from muster.core.promises import keep_promises
 from muster.core.recursion import Recursion
-from muster.core.search.search import budget_of, search
+from muster.core.search.search import budget_of, greedy_is_exact, search
 from muster.core.snapshot import Snapshot
 from muster.core.tree import Unit, leaves
 from muster.core.trial import Ledger, Trial, result_of
@@ -40,20 +56,16 @@ def decide_and_assume(snapshot: Snapshot, unit: Unit, profile: Profile, observer
     before = ledger.mark()
     observer.enter("cycle", str(unit.key))
     try:
+        keep_promises(snapshot, unit.promised)
         rehearsal = Lockstep(snapshot, unit, profile, placer)
-        recursion = Recursion(snapshot, unit, profile, placer, ledger, observer, rehearsal)
-        trial, searched = _minimum(recursion)
-        if trial.status is Status.SUCCESS:
-            recursion.fill(trial, CLUSTER)
+        decision = _decided(Recursion(snapshot, unit, profile, placer, ledger, observer, rehearsal))
+        keep_promises(snapshot, unit.promised, -1)
     except BaseException:
         ledger.rollback(before)
         raise
-    assignments = ledger.assignments()
-    result = result_of(trial)
-    code = _code(result, assignments, unit)
-    observer.leave({"status": code.value, "pods": len(assignments.pods), **_attributes(searched)})
-    message = decision_message(result, code, searched, len(assignments.pods))
-    return Decision(unit.key, code, result, assignments, searched, message)
+    pods = len(decision.assignments.pods)
+    observer.leave({"status": decision.code.value, "pods": pods, **_attributes(decision.search)})
+    return decision
 
 
 def assume_decision(snapshot: Snapshot, unit: Unit, decision: Decision) -> None:
@@ -71,6 +83,71 @@ def assume_decision(snapshot: Snapshot, unit: Unit, decision: Decision) -> None:
         snapshot.assume_many(signature, slots[list(places)], np.array(numbers, dtype=np.int64))
 
 
+def _decided(recursion: Recursion) -> Decision:
+    """Where the pods go, by nomination or anew; else who must go for them. What it assigns stays assumed."""
+    unit, mark = recursion.unit, recursion.ledger.mark()
+    trial = assume_nominated(recursion, unit.earlier.nominations)
+    decision = _placed(recursion, *((trial, Search()) if trial is not None else _minimum(recursion)))
+    if unit.earlier.is_waiting:
+        if decision.code is DecisionCode.SCHEDULED and _is_all_that_was_nominated(unit, decision):
+            return decision
+        recursion.ledger.rollback(mark)
+        return replace(decision, code=DecisionCode.WAITING_FOR_PREEMPTION, assignments=Assignments())
+    if trial is not None or not may_preempt(unit, decision):
+        return decision
+    if unit.victims is None:
+        return replace(decision, asks_for_victims=True)
+    recursion.ledger.rollback(mark)
+    return _preempting(recursion, unit.victims, decision)
+
+
+def _placed(recursion: Recursion, trial: Trial, searched: Search) -> Decision:
+    """The decision of a root's minimum that was tried; if it holds, with all that fits beside it."""
+    if trial.status is Status.SUCCESS:
+        recursion.fill(trial, CLUSTER)
+    assignments = recursion.ledger.assignments()
+    result = result_of(trial)
+    code = _code(result, assignments, recursion.unit)
+    message = decision_message(result, code, searched, len(assignments.pods))
+    return Decision(recursion.unit.key, code, result, assignments, searched, message)
+
+
+def _is_all_that_was_nominated(unit: Unit, decision: Decision) -> bool:
+    """Whether as many pods are placed as nodes are nominated for: else victims would have gone in vain."""
+    pending = {pod for leaf in leaves(unit.root) for pod in leaf.pods.ids}
+    return len(decision.assignments.pods) >= len(pending.intersection(unit.earlier.nominations.pods))
+
+
+def _preempting(recursion: Recursion, units: DisruptionUnits, decision: Decision) -> Decision:
+    """The decision with what preemption came to. Nothing of it is assumed before; what it assigns is, afterwards."""
+    preemption = _preempted(recursion, units, len(decision.assignments.pods))
+    message = preemption_message(preemption, decision.message)
+    if preemption.end is PreemptionEnd.NOMINATED:
+        code = DecisionCode.WAITING_FOR_PREEMPTION
+        return replace(decision, code=code, assignments=Assignments(), message=message, preemption=preemption)
+    trial = assume_nominated(recursion, preemption.nominations)
+    if trial is not None:
+        return replace(_placed(recursion, trial, decision.search), preemption=preemption)
+    assume_decision(recursion.snapshot, recursion.unit, decision)
+    return replace(decision, message=message, preemption=preemption)
+
+
+def _preempted(recursion: Recursion, units: DisruptionUnits, placed: int) -> Preemption:
+    recursion.observer.enter("preemption", str(recursion.unit.key))
+    unheard = replace(recursion, unit=replace(recursion.unit, searched=None), observer=NullObserver())
+    preemption = preempt(unheard, units, _minimum, placed)
+    recursion.observer.leave(
+        {
+            "end": preemption.end.value,
+            "candidates": len(units.keys),
+            "victims": len(preemption.victims),
+            "pods": sum(len(victim.pods) for victim in preemption.victims),
+            "steps": preemption.steps,
+        }
+    )
+    return preemption
+
+
 def _minimum(recursion: Recursion) -> tuple[Trial, Search]:
     """The root's minimum by the recursion, or by search where that fails though removing pods might help."""
     trial = recursion.minimum(recursion.unit.root, CLUSTER)
@@ -78,6 +155,10 @@ def _minimum(recursion: Recursion) -> tuple[Trial, Search]:
         return trial, Search()
     if trial.status is Status.UNSCHEDULABLE_AND_UNRESOLVABLE:
         return trial, Search(SearchEnd.EXHAUSTED)
+    if greedy_is_exact(recursion.unit, recursion.snapshot, recursion.placer):
+        return trial, Search(SearchEnd.EXHAUSTED)
+    if recursion.unit.searched is not None:
+        return trial, recursion.unit.searched
     if not budget_of(recursion.unit, recursion.profile):
         return trial, Search()
     recursion.observer.enter("search", str(recursion.unit.key))

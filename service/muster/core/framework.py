@@ -178,6 +178,18 @@ class SearchSettings:
     solver: Solver | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class PreemptionSettings:
+    """How hard preemption looks for the least disruption (semantics 5.6).
+
+    move_budget: steps that placing the unit anew and improving on its victims may take; with 0 its pods stay where they
+    fit with everybody gone. root_candidates: how many domains of a constrained root are compared.
+    """
+
+    move_budget: int = 0
+    root_candidates: int = 1
+
+
 @dataclass(frozen=True)
 class Profile:
     """How pods of one scheduler name are placed: enabled plugins in the order in which they are asked."""
@@ -190,6 +202,7 @@ class Profile:
     fit_scores: tuple[Weighted[FitScore], ...] = ()
     pod_scores: tuple[Weighted[PodScore], ...] = ()
     search: SearchSettings = SearchSettings()
+    preemption: PreemptionSettings = PreemptionSettings()
 
     def __hash__(self) -> int:
         """By name, since it is looked up for every decision; equality compares all."""

@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from muster.core.decision import DecisionCode, GroupResult, Reason, Search, SearchEnd, Status
+from muster.core.decision import (
+    DecisionCode,
+    GroupResult,
+    Preemption,
+    PreemptionEnd,
+    Reason,
+    Search,
+    SearchEnd,
+    Status,
+)
 from muster.model.meta import POD
 
 _MOST_CHILDREN = 3
@@ -65,6 +74,32 @@ def decision_message(result: GroupResult, code: DecisionCode, search: Search, pl
     return (
         f"the minimum holds, no further pod fits: {left}" if left else "the minimum holds, no pod was tried"
     )
+
+
+def preemption_message(preemption: Preemption, placement: str) -> str:
+    """The root's message once preemption was tried. placement: what it would have been without."""
+    match preemption.end:
+        case PreemptionEnd.NOMINATED:
+            return "; ".join((_waiting(preemption), placement))
+        case PreemptionEnd.NO_FIT:
+            return f"{placement}; preemption: it would not fit without all units of lower priority either"
+        case PreemptionEnd.NO_GAIN:
+            return (
+                f"{placement}; preemption: no more pods would fit without all units of lower priority either"
+            )
+    return placement
+
+
+def _waiting(preemption: Preemption) -> str:
+    """For whom a unit waits, and for what."""
+    evicted = sum(len(victim.pods) for victim in preemption.victims)
+    number = evicted + len(preemption.awaited)
+    text = f"waiting for preemption of {number} {'pod' if number == 1 else 'pods'}"
+    units = len(preemption.victims)
+    if units:
+        text += f" ({units} {'unit' if units == 1 else 'units'})"
+    nominated = len(preemption.nominations.pods)
+    return f"{text}; {nominated} {'pod' if nominated == 1 else 'pods'} nominated"
 
 
 def _search_end(search: Search) -> Iterator[str]:

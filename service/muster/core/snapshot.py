@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,27 @@ _FEW_SLOTS = 128
 _FEW_GROUPS = 16
 """Up to so many groups are taken one by one, more in columns."""
 _LEAST_FREE = -(2**62)
-_Entry = tuple[int, Slots | int, IntArray | int]
+_Assumed = tuple[int, Slots | int, IntArray | int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Departed:
+    """Leaving pods of a signature that are taken as gone."""
+
+    signature: int
+    slots: Slots
+    counts: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Lent:
+    """Amounts, one row a resource, that are taken as free."""
+
+    slots: Slots
+    amounts: IntArray
+
+
+_Entry = _Assumed | _Departed | _Lent
 
 
 class Snapshot:
@@ -100,18 +121,32 @@ class Snapshot:
         self._shift_one(signature, slot, count)
 
     def assume_many(self, signature: int, slots: Slots, counts: IntArray) -> None:
-        """Take room for pods of one signature on several distinct nodes."""
+        """Take room for pods of one signature on several distinct nodes; negative counts take running pods away."""
         self._journal.append((signature, slots, counts))
         self._shift_many(signature, slots, counts)
+
+    def depart(self, signature: int, slots: Slots, counts: IntArray) -> None:
+        """Take leaving pods of one signature as gone from several distinct nodes."""
+        self._journal.append(_Departed(signature, slots, counts))
+        self._shift_departed(signature, slots, counts)
+
+    def lend(self, slots: Slots, amounts: IntArray) -> None:
+        """Take amounts, one row a resource, as free on distinct nodes; filters that read pods see them all still."""
+        self._journal.append(_Lent(slots, amounts))
+        self._shift_lent(slots, amounts)
 
     def rollback(self, mark: Mark) -> None:
         """Take back what was assumed since the mark, last first."""
         while len(self._journal) > mark:
-            signature, slots, counts = self._journal.pop()
-            if isinstance(slots, int):
-                self._shift_one(signature, slots, -int(counts))
-            else:
-                self._shift_many(signature, slots, -np.asarray(counts))
+            match self._journal.pop():
+                case _Departed(signature=signature, slots=slots, counts=counts):
+                    self._shift_departed(signature, slots, -counts)
+                case _Lent(slots=slots, amounts=amounts):
+                    self._shift_lent(slots, -amounts)
+                case (signature, int(slot), counts):
+                    self._shift_one(signature, slot, -int(counts))
+                case (signature, slots, counts):
+                    self._shift_many(signature, slots, -np.asarray(counts))
 
     def confirm(self, delta: PodsBound) -> bool:
         """Let what is assumed become bound pods, if it is exactly what the delta binds; else nothing changes.
@@ -133,7 +168,10 @@ class Snapshot:
     def _assumed(self) -> Counter[tuple[int, int]]:
         """How many pods are assumed, by signature and slot."""
         assumed: Counter[tuple[int, int]] = Counter()
-        for signature, slots, counts in self._journal:
+        for entry in self._journal:
+            if not isinstance(entry, tuple):
+                raise TypeError("pods that are only taken as gone cannot be confirmed")
+            signature, slots, counts = entry
             if isinstance(slots, int):
                 assumed[signature, slots] += int(counts)
             else:
@@ -278,6 +316,17 @@ class Snapshot:
         self.pods.shift(signature, at, counts.tolist())
         self._counts.shift(self.signatures[signature], slots, counts, leaving=False)
         self.changes.extend(at)
+
+    def _shift_departed(self, signature: int, slots: Slots, counts: IntArray) -> None:
+        self._take(self._requests[signature], slots, -counts)
+        at = slots.tolist()
+        self.pods.depart(signature, at, counts.tolist())
+        self._counts.shift(self.signatures[signature], slots, -counts, leaving=True)
+        self.changes.extend(at)
+
+    def _shift_lent(self, slots: Slots, amounts: IntArray) -> None:
+        self.nodes.free[:, slots] += amounts
+        self.changes.extend(slots.tolist())
 
     def _take(self, requests: IntArray, slots: Slots, counts: IntArray) -> None:
         """Take `counts` times the requests from distinct slots."""

@@ -1,7 +1,8 @@
 """Profiles from plain mappings, as a configuration file gives them; the default profile.
 
 A mapping has `name`, and optionally `filters.disabled` (names), `scores` (list of name, weight, args; replaces the
-default list), `search.nodeBudget`, `search.solver` (bounded or exact) and `greedyOnly`. Names and args are Kubernetes'.
+default list), `search.nodeBudget`, `search.solver` (bounded or exact), `greedyOnly`, `preemption.moveBudget` and
+`preemption.rootCandidates`. Names and args are Kubernetes'.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from muster.core.framework import (
     NodeScore,
     PodFilter,
     PodScore,
+    PreemptionSettings,
     Profile,
     SearchSettings,
     Weighted,
@@ -41,6 +43,8 @@ from muster.plugins.unschedulable import UnschedulableFilter
 
 DEFAULT_PROFILE_NAME = "default-scheduler"
 DEFAULT_NODE_BUDGET = 20_000
+DEFAULT_MOVE_BUDGET = 20_000
+DEFAULT_ROOT_CANDIDATES = 3
 
 _NODE_FILTERS: tuple[tuple[str, NodeFilter], ...] = (
     ("NodeUnschedulable", UnschedulableFilter()),
@@ -89,7 +93,7 @@ def default_profile() -> Profile:
 
 def make_profile(config: Mapping[str, Any], path: str = "profile") -> Profile:
     """A profile as configured. Raises ProfileError with the path of the first fault."""
-    _check_keys(config, {"name", "filters", "scores", "search", "greedyOnly"}, path)
+    _check_keys(config, {"name", "filters", "scores", "search", "greedyOnly", "preemption"}, path)
     disabled = _disabled(config.get("filters", {}), f"{path}.filters")
     scores = _scores(config.get("scores", _DEFAULT_SCORES), f"{path}.scores")
     return Profile(
@@ -109,6 +113,7 @@ def make_profile(config: Mapping[str, Any], path: str = "profile") -> Profile:
             Weighted(_POD_SCORES[item.name], item.weight) for item in scores if item.name in _POD_SCORES
         ),
         search=_search(config, path),
+        preemption=_preemption(config.get("preemption", {}), f"{path}.preemption"),
     )
 
 
@@ -134,6 +139,19 @@ def _search(config: Mapping[str, Any], path: str) -> SearchSettings:
     return SearchSettings(
         node_budget=0 if greedy_only else budget,
         solver=_solver(settings.get("solver", "bounded"), f"{path}.search.solver"),
+    )
+
+
+def _preemption(config: object, path: str) -> PreemptionSettings:
+    settings = _mapping(config, path)
+    _check_keys(settings, {"moveBudget", "rootCandidates"}, path)
+    return PreemptionSettings(
+        move_budget=_number(
+            settings.get("moveBudget", DEFAULT_MOVE_BUDGET), f"{path}.moveBudget", (0, 10**9)
+        ),
+        root_candidates=_number(
+            settings.get("rootCandidates", DEFAULT_ROOT_CANDIDATES), f"{path}.rootCandidates", (1, 1000)
+        ),
     )
 
 

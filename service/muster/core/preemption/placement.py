@@ -1,0 +1,128 @@
+"""A tree's placement in columns: where each pod is, and where else it might be without leaving its domain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from muster.core.arrays import IntArray, Slots
+from muster.core.decision import Assignments
+from muster.core.domains import CLUSTER, Domain
+from muster.core.recursion import Recursion
+from muster.core.snapshot import Snapshot
+from muster.core.tree import leaves
+from muster.core.trial import Ledger, Trial
+from muster.model.meta import ObjectKey
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kind:
+    """Pods that are equal in all that moving them reads. hosts: slots of their domain that node filters admit, by name."""
+
+    signature: int
+    requests: IntArray
+    hosts: Slots
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placement:
+    """N pods in the order of placing. ids: ordinals. kinds: places in `kind_table`. slots: where they are."""
+
+    ids: tuple[int, ...]
+    kinds: IntArray
+    slots: Slots
+    kind_table: tuple[Kind, ...]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def signatures(self) -> list[int]:
+        """[N] of each pod."""
+        table = [kind.signature for kind in self.kind_table]
+        return [table[kind] for kind in self.kinds.tolist()]
+
+    def load(self, rows: int, size: int) -> IntArray:
+        """[R, size] what the pods take of each slot."""
+        load = np.zeros((rows, size), dtype=np.int64)
+        for index, kind in enumerate(self.kind_table):
+            pods = np.bincount(self.slots[self.kinds == index], minlength=size)
+            load += np.multiply.outer(kind.requests, pods)
+        return load
+
+    def assignments(self, snapshot: Snapshot) -> Assignments:
+        """The same by names, nodes sorted."""
+        nodes = snapshot.nodes
+        used, places = np.unique(nodes.ranks[self.slots], return_inverse=True)
+        names = tuple(nodes.names[slot] for slot in nodes.order[used].tolist())
+        return Assignments(self.ids, names, tuple(places.tolist()))
+
+
+@dataclass(slots=True)
+class PodKinds:
+    """Tells a unit's pods apart by signature, domain, and nodes that they must not be bound to."""
+
+    recursion: Recursion
+    _of_pod: dict[int, tuple[ObjectKey, int]] = field(default_factory=dict)
+    _known: dict[tuple[int, frozenset[str], str, str, int], Kind] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for leaf in leaves(self.recursion.unit.root):
+            for pod, signature in zip(leaf.pods.ids, leaf.pods.signatures, strict=True):
+                self._of_pod[pod] = leaf.key, signature
+
+    def leaf_of(self, pod: int) -> ObjectKey:
+        """The group that the pod belongs to."""
+        return self._of_pod[pod][0]
+
+    def placement(self, trial: Trial, ledger: Ledger, outer: Domain = CLUSTER) -> Placement:
+        """What is assumed in the ledger for the root of the trial, which was placed in the outer domain."""
+        nodes = self.recursion.snapshot.nodes
+        domains = dict(_leaf_domains(trial, outer))
+        assigned = ledger.assignments()
+        slots = nodes.slots_of(assigned.nodes)[list(assigned.node_index)]
+        places: dict[int, int] = {}
+        kinds: list[Kind] = []
+        of_group: dict[tuple[ObjectKey, int, frozenset[str]], int] = {}
+        column = np.empty(len(slots), dtype=np.int64)
+        nowhere: frozenset[str] = frozenset()
+        for at, pod in enumerate(assigned.pods):
+            leaf, signature = self._of_pod[pod]
+            group = leaf, signature, self.recursion.unit.excluded_nodes.get(pod, nowhere)
+            place = of_group.get(group)
+            if place is None:
+                kind = self._kind(signature, group[2], domains[leaf])
+                place = of_group[group] = places.setdefault(id(kind), len(kinds))
+                if place == len(kinds):
+                    kinds.append(kind)
+            column[at] = place
+        return Placement(assigned.pods, column, slots, tuple(kinds))
+
+    def _kind(self, index: int, excluded: frozenset[str], domain: Domain) -> Kind:
+        first = -1 if domain.slots is None or not len(domain.slots) else int(domain.slots[0])
+        key = index, excluded, domain.key, domain.value, first
+        known = self._known.get(key)
+        if known is None:
+            snapshot = self.recursion.snapshot
+            row = self.recursion.placer.keys.row(snapshot.signatures[index])
+            admitted = row.admitted.copy()
+            admitted[snapshot.nodes.slots_of(sorted(excluded))] = False
+            order = snapshot.nodes.order
+            if domain.slots is not None:
+                inside = np.zeros(snapshot.nodes.size, dtype=np.bool_)
+                inside[domain.slots] = True
+                admitted &= inside
+            known = self._known[key] = Kind(index, row.requests, order[admitted[order]])
+        return known
+
+
+def _leaf_domains(trial: Trial, outer: Domain) -> Iterator[tuple[ObjectKey, Domain]]:
+    """The domain of each leaf below that was tried."""
+    domain = trial.domain or outer
+    if trial.group.is_leaf:
+        yield trial.group.key, domain
+    for child in trial.children:
+        if child is not None:
+            yield from _leaf_domains(child, domain)

@@ -1,0 +1,163 @@
+"""The potential victims of one unit in columns, in their order of importance, and what evicting a set of them costs.
+
+Decides the two orders of semantics 5.6: importance, by which units are spared, and cost, by which sets of victims are
+compared. Budgets are part of the cost only: nothing here forbids an eviction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from muster.core.arrays import BoolArray, IntArray, Slots
+from muster.core.preemption_units import DisruptionUnits
+from muster.core.snapshot import Snapshot
+from muster.model.meta import COMPOSITE_POD_GROUP, POD_GROUP, ObjectKey
+
+_KIND_RANKS = {COMPOSITE_POD_GROUP: 0, POD_GROUP: 1}
+_SINGLE_POD = 2
+_NOBODY = -(2**63)
+
+Cost = tuple[int, int, int, int, int]
+"""Pods over budget, highest priority, sum of priorities, units, pods: the lower the better, the first differing decides.
+
+Each part grows with the set or stays, so a set costs no less than any part of it.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Victims:
+    """U units, most important first, with P pods, unit by unit.
+
+    firsts: [U + 1] where each unit's pods begin. ids: [P] ordinals, ascending in each unit. signatures, slots: [P].
+    allowed, members: per budget, what it allows, and places in `ids` of the pods that it selects, ascending.
+    """
+
+    keys: tuple[ObjectKey, ...]
+    priorities: IntArray
+    starts: IntArray
+    firsts: IntArray
+    ids: IntArray
+    signatures: IntArray
+    slots: Slots
+    budgets: tuple[ObjectKey, ...] = ()
+    allowed: tuple[int, ...] = ()
+    members: tuple[IntArray, ...] = field(default=())
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """[U] pods of each unit."""
+        sizes: IntArray = np.diff(self.firsts)
+        return sizes
+
+    @cached_property
+    def owners(self) -> IntArray:
+        """[P] the unit of each pod."""
+        return np.repeat(np.arange(len(self)), self.sizes)
+
+    @cached_property
+    def weights(self) -> IntArray:
+        """[U] what each adds to the sum of priorities, which counts from the lowest one if that is negative."""
+        lowest = min(0, int(self.priorities.min(initial=0)))
+        weights: IntArray = self.priorities - lowest
+        return weights
+
+    def nobody(self) -> BoolArray:
+        """[U] an empty set."""
+        return np.zeros(len(self), dtype=np.bool_)
+
+    def everybody(self) -> BoolArray:
+        """[U] all of them."""
+        return np.ones(len(self), dtype=np.bool_)
+
+    def pods_over_budget(self, evicted: BoolArray) -> IntArray:
+        """Places of pods past zero in a budget if these units [U] go: the most important ones use budgets up first."""
+        over = [
+            members[evicted[self.owners[members]]][max(allowed, 0) :]
+            for allowed, members in zip(self.allowed, self.members, strict=True)
+        ]
+        return np.unique(np.concatenate(over)) if over else np.zeros(0, dtype=np.int64)
+
+    def breaking(self, evicted: BoolArray) -> BoolArray:
+        """[U] which of the evicted units have a pod over budget."""
+        breaking = self.nobody()
+        breaking[self.owners[self.pods_over_budget(evicted)]] = True
+        return breaking
+
+    def cost(self, evicted: BoolArray) -> Cost:
+        """What evicting these units [U] costs."""
+        number = int(np.count_nonzero(evicted))
+        if not number:
+            return (0, _NOBODY, 0, 0, 0)
+        return (
+            len(self.pods_over_budget(evicted)),
+            int(self.priorities[evicted].max()),
+            sum(self.weights[evicted].tolist()),
+            number,
+            int(self.sizes[evicted].sum()),
+        )
+
+    def rank(self, evicted: BoolArray) -> tuple[Cost, int, tuple[ObjectKey, ...]]:
+        """A key to sort sets by: their cost, then the youngest, by the earliest start in a set, then names."""
+        oldest = int(self.starts[evicted].min(initial=2**62))
+        names = tuple(sorted(self.keys[place] for place in np.flatnonzero(evicted).tolist()))
+        return self.cost(evicted), -oldest, names
+
+
+def victims_of(snapshot: Snapshot, units: DisruptionUnits) -> Victims:
+    """The units whose pods run in the snapshot, in their order of importance."""
+    pods = np.fromiter((pod for of_unit in units.pods for pod in of_unit), dtype=np.int64)
+    owners = np.repeat(np.arange(len(units.keys)), [len(of_unit) for of_unit in units.pods])
+    signatures, slots, leaving = snapshot.pods.places(pods)
+    stays = (slots >= 0) & ~leaving
+    sizes = np.bincount(owners[stays], minlength=len(units.keys))
+    order = _by_importance(units, sizes)
+    ranks = np.zeros(len(units.keys), dtype=np.int64)
+    ranks[order] = np.arange(len(order))
+    kept = np.flatnonzero(stays)
+    kept = kept[np.argsort(ranks[owners[kept]], kind="stable")]
+    ids = pods[kept]
+    budgets = _members(units, ids)
+    return Victims(
+        keys=tuple(units.keys[place] for place in order.tolist()),
+        priorities=np.array(units.priorities, dtype=np.int64)[order],
+        starts=np.array(units.starts, dtype=np.int64)[order],
+        firsts=np.concatenate(([0], np.cumsum(sizes[order]))),
+        ids=ids,
+        signatures=signatures[kept],
+        slots=slots[kept],
+        budgets=tuple(units.budgets.keys[place] for place in budgets),
+        allowed=tuple(units.budgets.allowed[place] for place in budgets),
+        members=tuple(budgets.values()),
+    )
+
+
+def _by_importance(units: DisruptionUnits, sizes: IntArray) -> IntArray:
+    """Priority, then kind, then more pods, then earlier start, then name; units without pods are left out."""
+    kinds = np.array([_KIND_RANKS.get(key.kind, _SINGLE_POD) for key in units.keys], dtype=np.int64)
+    starts = np.array(units.starts, dtype=np.int64)
+    priorities = np.array(units.priorities, dtype=np.int64)
+    # Names are looked at only where all else is equal; a stable sort keeps their order.
+    named = np.array(sorted(range(len(units.keys)), key=units.keys.__getitem__), dtype=np.int64)
+    named = named[sizes[named] > 0]
+    columns = (starts[named], -sizes[named], kinds[named], -priorities[named])
+    order: IntArray = named[np.lexsort(columns)]
+    return order
+
+
+def _members(units: DisruptionUnits, ids: IntArray) -> dict[int, IntArray]:
+    """Per budget that selects any of the pods, by its place among the budgets in the order of their keys."""
+    if not units.budgets.keys:
+        return {}
+    places = dict(zip(ids.tolist(), range(len(ids)), strict=True))
+    found: dict[int, IntArray] = {}
+    for budget in sorted(range(len(units.budgets.keys)), key=units.budgets.keys.__getitem__):
+        selected = sorted(places[pod] for pod in units.budgets.pods[budget] if pod in places)
+        if selected:
+            found[budget] = np.array(selected, dtype=np.int64)
+    return found
