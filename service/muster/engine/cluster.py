@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from muster.engine.array_feed import ArrayFeed
 from muster.engine.cluster_state import ClusterState, Name, parent_key_of
+from muster.engine.disruption_budgets import BudgetTable
+from muster.engine.disruption_units import DisruptionTable
 from muster.engine.layouts import Layouts
+from muster.engine.nominations import PreemptionWaits, nominated_pods
 from muster.engine.ports import (
     ClusterWrites,
     DecisionRecord,
@@ -16,13 +19,15 @@ from muster.engine.ports import (
     LogEntry,
     PendingGroup,
     PendingMember,
+    PreemptionWait,
     QueuedUnit,
 )
 from muster.engine.scheduling_queue import SchedulingQueue
 from muster.engine.search_allowance import SearchAllowance
 from muster.engine.telemetry_port import EngineTelemetry, NullTelemetry
+from muster.model.disruption import PodDisruptionBudget
 from muster.model.group import CompositePodGroup, PodGroup
-from muster.model.meta import GROUP_KINDS, POD, PRIORITY_CLASS, ObjectKey
+from muster.model.meta import GROUP_KINDS, POD, POD_DISRUPTION_BUDGET, PRIORITY_CLASS, ObjectKey
 from muster.model.node import Node
 from muster.model.pod import Pod
 from muster.model.priority import PriorityClass
@@ -54,6 +59,9 @@ class Cluster:
         self.waiting_leaves: dict[Name, ObjectKey] = {}
         self.last_decisions: dict[ObjectKey, DecisionRecord] = {}
         self.layouts = Layouts()
+        self.disruption = DisruptionTable(self.state)
+        self.budgets = BudgetTable()
+        self.waits = PreemptionWaits(self._record_wait)
         self.searches = SearchAllowance()
         self.failed_bindings: dict[int, dict[str, int]] = {}
         self.leaving_until: dict[int, int] = {}
@@ -72,9 +80,15 @@ class Cluster:
         for pod in self.state.objects[POD].values():
             if isinstance(pod, Pod):
                 self.feed.pod_changed(None, pod)
+                self.disruption.pod_changed(None, pod)
                 self.note_leaving(pod)
+        for budget in self.state.objects[POD_DISRUPTION_BUDGET].values():
+            if isinstance(budget, PodDisruptionBudget):
+                self.count_budget(budget)
         self.refresh_priority_classes()
         self.queue.load(loaded.units)
+        running = self.disruption.running | self.disruption.leaving
+        self.waits.load(loaded.waits, nominated_pods(self), running)
         self.pending_groups = {row.key: row.missing for row in loaded.pending_groups}
         self.pending_members = {row.key: row.missing for row in loaded.pending_members}
         for row in loaded.pending_members:
@@ -95,6 +109,11 @@ class Cluster:
         """Take the classes from the objects again, after one of them changed."""
         found = self.state.objects[PRIORITY_CLASS].values()
         self.priority_classes = PriorityClasses(each for each in found if isinstance(each, PriorityClass))
+
+    def count_budget(self, budget: PodDisruptionBudget) -> None:
+        """A budget came or changed: count the pods that it selects."""
+        pods = (pod for pod in self.state.objects[POD].values() if isinstance(pod, Pod))
+        self.budgets.put(budget, pods)
 
     def forget_failed_bindings(self, node_name: str) -> None:
         """The node is another one now: pods whose binding to it failed may be tried there again."""
@@ -179,6 +198,15 @@ class Cluster:
         self.last_decisions[record.decision.unit] = record
         if len(self.last_decisions) > MOST_LAST_DECISIONS:
             del self.last_decisions[next(iter(self.last_decisions))]
+
+    def _record_wait(self, key: ObjectKey, wait: PreemptionWait | None) -> None:
+        writes = self.writes()
+        if wait is None:
+            writes.wait_puts.pop(key, None)
+            writes.wait_removals.add(key)
+        else:
+            writes.wait_removals.discard(key)
+            writes.wait_puts[key] = wait
 
     def _record_unit(self, key: ObjectKey, row: QueuedUnit | None) -> None:
         writes = self.writes()

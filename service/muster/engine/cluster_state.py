@@ -20,13 +20,17 @@ _NO_MEMBERS = Members(frozenset())
 
 
 class ClusterState:
-    """`revision` is that of the newest write in it. Names are (namespace, name); `scheduler_names` are those of our profiles."""
+    """`revision` is that of the newest write in it. Names are (namespace, name); `scheduler_names` are those of our profiles.
+
+    `nominated`: by ordinal, pods that have a node in view and none yet. Not to be changed by others.
+    """
 
     def __init__(self, name: str, scheduler_names: frozenset[str], revision: int = 0) -> None:
         self.scheduler_names = scheduler_names
         self.name = name
         self.revision = revision
         self._pods: dict[Name, Pod] = {}
+        self.nominated: dict[int, Pod] = {}
         self.objects: dict[str, dict[Name, ClusterObject]] = {kind: {} for kind in KINDS}
         self.objects[POD] = cast("dict[Name, ClusterObject]", self._pods)
         self._members: dict[Name, Members] = {}
@@ -80,6 +84,10 @@ class ClusterState:
             del self._on_node[old.node_name][old.ordinal]
         if new.node_name:
             self._on_node[new.node_name][new.ordinal] = new
+        if new.status.nominated_node_name and is_nominated(new):
+            self.nominated[new.ordinal] = new
+        elif self.nominated:
+            self.nominated.pop(new.ordinal, None)
         if new.owner_references or (old is not None and old.owner_references):
             self._index_owners(key, old, new)
         return old
@@ -121,6 +129,7 @@ class ClusterState:
                 del self._members[old.namespace, old.group]
         if old.node_name:
             del self._on_node[old.node_name][old.ordinal]
+        self.nominated.pop(old.ordinal, None)
 
     def _unindex_group(self, key: ObjectKey, old: AnyGroup) -> None:
         parent = old.spec.parent_composite_pod_group_name
@@ -140,6 +149,11 @@ class ClusterState:
             self._dependents[reference.uid].pop(key, None)
         for reference in new.owner_references if new is not None else ():
             self._dependents[reference.uid][key] = None
+
+
+def is_nominated(pod: Pod) -> bool:
+    """Whether the pod has a node in view, and none yet."""
+    return bool(pod.status.nominated_node_name) and not pod.node_name and pod.is_member
 
 
 def group_key_of(pod: Pod) -> ObjectKey:

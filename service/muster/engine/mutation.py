@@ -2,7 +2,8 @@
 
 `finish` settles what the writes entail, in this order: protected groups that nothing holds any more go; pods and
 groups move between the pending structures and the queue; layouts of changed trees are checked; units are gated,
-activated or leave; waiting units that an event may help are woken; the log entry is made. A mutation that changed nothing makes no revision.
+activated or leave; waits of preempting units end; waiting units that an event may help are woken; budgets say what
+they come to; the log entry is made. A mutation that changed nothing makes no revision.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from muster.engine.cluster import Cluster
-from muster.engine.cluster_state import group_key_of, parent_key_of
+from muster.engine.cluster_state import group_key_of, is_nominated, parent_key_of
 from muster.engine.conditions import PodConditions
 from muster.engine.hierarchy import Root
+from muster.engine.nominations import settle_waits
 from muster.engine.ports import Change, EventType, LogEntry
 from muster.engine.queueing_hints import EventKind
 from muster.engine.settlement import settle_deletions, settle_layouts, settle_pending, settle_units
+from muster.model.disruption import PodDisruptionBudget
 from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
 from muster.model.meta import ObjectKey
 from muster.model.node import Node
@@ -78,6 +81,8 @@ class Mutation:
             self.touched_workloads[key] = None
         elif isinstance(new, PriorityClass):
             self.cluster.refresh_priority_classes()
+        elif isinstance(new, PodDisruptionBudget):
+            self.cluster.count_budget(new)
 
     def _put_group(self, old: AnyGroup | None, new: AnyGroup) -> None:
         if old is None or _concerns_its_unit(old, new):
@@ -90,6 +95,7 @@ class Mutation:
         old = self.state.put_pod(key, new)
         edit = self.edits.get(key)
         self.edits[key] = Edit(old if edit is None else edit.old, new)
+        self.cluster.budgets.pod_changed(old, new)
         if new.node_name or (old is not None and old.node_name):
             self._pod_event(old, new)
         if old is None or _concerns_its_unit(old, new):
@@ -98,6 +104,8 @@ class Mutation:
     def restate(self, new: Pod | AnyGroup) -> None:
         """Write an object of which the conditions alone changed: no unit is concerned by it."""
         self._store(new.key, new)
+        if isinstance(new, Pod) and new.node_name:
+            self.cluster.disruption.pod_changed(new, new)
 
     def remove(self, key: ObjectKey) -> None:
         """Take an object out for good."""
@@ -105,6 +113,7 @@ class Mutation:
         first = self.edits[key].old if key in self.edits else old
         self.edits[key] = Edit(first, None, old)
         if isinstance(old, Pod):
+            self.cluster.budgets.pod_changed(old, None)
             self._pod_event(old, None)
             self._touch_pod(key, old)
             self.cluster.set_pending_member(key, None)
@@ -117,6 +126,8 @@ class Mutation:
             self.touched_workloads[key] = None
         elif isinstance(old, PriorityClass):
             self.cluster.refresh_priority_classes()
+        elif isinstance(old, PodDisruptionBudget):
+            self.cluster.budgets.remove(key)
 
     def set_pod_status(self, pod: Pod, status: PodStatus) -> None:
         """Restate a pod if its status changed."""
@@ -134,6 +145,8 @@ class Mutation:
         settle_pending(self)
         settle_layouts(self)
         settle_units(self)
+        settle_waits(self)
+        self._restate_budgets()
         self.cluster.queue.happened(self.events, self.now_us)
         if not any(edit.new is not None or edit.old is not None for edit in self.edits.values()):
             return False
@@ -161,8 +174,21 @@ class Mutation:
         self.edits[key] = Edit(old if edit is None else edit.old, new)
         return old
 
+    def _restate_budgets(self) -> None:
+        """Budgets say what they come to after this revision."""
+        for changed in self.cluster.budgets.take_changed():
+            restated = varied(changed, resource_version=self.revision)
+            self._store(restated.key, restated)
+            self.cluster.budgets.restated(restated)
+
     def _pod_event(self, old: Pod | None, new: Pod | None) -> None:
-        self._note(self.cluster.feed.pod_changed(old, new))
+        event = self.cluster.feed.pod_changed(old, new)
+        self.note(event)
+        self.cluster.disruption.pod_changed(old, new)
+        if old is not None and event is EventKind.POD_FREED:
+            self.cluster.waits.pod_gone(old.ordinal)
+        if old is not None and is_nominated(old) and (new is None or not new.is_member):
+            self.note(EventKind.NOMINATION_CLEARED)
         if new is not None and (new.deletion_us is not None or (old is not None and old.is_leaving)):
             self.cluster.note_leaving(new)
         elif new is None and old is not None:
@@ -171,7 +197,7 @@ class Mutation:
     def _node_event(self, old: Node | None, new: Node | None) -> None:
         """A node that changed may be tried again by pods whose binding to it failed."""
         event = self.cluster.feed.node_changed(old, new)
-        self._note(event)
+        self.note(event)
         node = new or old
         if event is not None and node is not None:
             self.cluster.forget_failed_bindings(node.name)
@@ -184,6 +210,8 @@ class Mutation:
 
     def _touch_group(self, key: ObjectKey, group: AnyGroup, *, restructured: bool) -> None:
         self.touched_groups[key] = None
+        if restructured:
+            self.cluster.disruption.groups_changed()
         parent = parent_key_of(group)
         if parent is not None:
             self.touched_groups[parent] = None
@@ -191,7 +219,8 @@ class Mutation:
             self.restructured[key] = None
             self.regrouped.update(dict.fromkeys((key,) if parent is None else (key, parent)))
 
-    def _note(self, event: EventKind | None) -> None:
+    def note(self, event: EventKind | None) -> None:
+        """Something happened that waiting units may be helped by."""
         if event is not None and event is not self._last_event:
             self.events[event] = None
             self._last_event = event

@@ -19,10 +19,11 @@ class EventKind(Enum):
     POD_FREED = auto()
     POD_BOUND = auto()
     POD_RELABELLED = auto()
+    NOMINATION_CLEARED = auto()
 
 
 _NODE_EVENTS = frozenset({EventKind.NODE_ADDED, EventKind.NODE_CHANGED})
-_ROOM = _NODE_EVENTS | {EventKind.POD_FREED}
+_ROOM = _NODE_EVENTS | {EventKind.POD_FREED, EventKind.NOMINATION_CLEARED}
 _ANY = frozenset(EventKind)
 FREEING = _ROOM
 """Events after which a node may have more room than before."""

@@ -2,7 +2,8 @@
 
 States (semantics 4): GATED units wait for members or gates; ACTIVE ones are popped by priority, then by the time of
 their first pending pod, then key; BACKOFF ones become active at `not_before_us`; UNSCHEDULABLE ones wait for an event
-that may help, or for the safety net. IN_FLIGHT is kept beside the rows: it never reaches the store.
+that may help, or for the safety net; WAITING_FOR_PREEMPTION ones for their victims to go, and are tried again meanwhile when
+an event may help, a second apart at least. IN_FLIGHT is kept beside the rows: it never reaches the store.
 Every change of a row is handed to `record`, which puts it into the transaction under way; every move into a state is
 told to telemetry with its cause, and a unit that a call made active keeps the call's trace context for its next cycle.
 """
@@ -27,6 +28,11 @@ SAFETY_NET_US = 300 * SECOND_US
 Order = tuple[int, int, int, ObjectKey]
 
 _NOBODY = NullTelemetry()
+_TIMED = {
+    UnitState.BACKOFF: "BackoffComplete",
+    UnitState.UNSCHEDULABLE: "UnschedulableTimeout",
+    UnitState.WAITING_FOR_PREEMPTION: "RestComplete",
+}
 
 
 @dataclass(slots=True)
@@ -53,6 +59,7 @@ class SchedulingQueue:
         self._front: dict[ObjectKey, int] = {}
         self._in_flight: dict[ObjectKey, _Flight] = {}
         self._waiting: dict[ObjectKey, None] = {}
+        self._retries: dict[ObjectKey, None] = {}
         self._callers: dict[ObjectKey, str] = {}
 
     def load(self, units: Iterable[QueuedUnit]) -> None:
@@ -82,6 +89,7 @@ class SchedulingQueue:
         """Forget a unit that has no pending pods any more."""
         if self.rows.pop(key, None) is not None:
             self._waiting.pop(key, None)
+            self._retries.pop(key, None)
             self._front.pop(key, None)
             self._callers.pop(key, None)
             self._record(key, None)
@@ -185,6 +193,34 @@ class SchedulingQueue:
             "ScheduleAttemptFailure",
         )
 
+    def nominated(self, key: ObjectKey, now_us: int, reasons: tuple[str, ...], message: str) -> None:
+        """Nodes are in view: wait for those to go who are there."""
+        self._wait(key, now_us, reasons, message, not_before_us=0)
+
+    def still_waiting(self, key: ObjectKey, now_us: int, reasons: tuple[str, ...], message: str) -> None:
+        """Tried while it waits, and no better: events bring it back after a rest."""
+        self._wait(key, now_us, reasons, message, not_before_us=_full_second(now_us + SECOND_US))
+
+    def _wait(
+        self, key: ObjectKey, now_us: int, reasons: tuple[str, ...], message: str, *, not_before_us: int
+    ) -> None:
+        changed = varied(
+            self.rows[key],
+            state=UnitState.WAITING_FOR_PREEMPTION,
+            not_before_us=not_before_us,
+            last_attempt_us=now_us,
+            reasons=reasons,
+            message=message,
+        )
+        self._move(changed, "Nominated")
+
+    def victims_gone(self, key: ObjectKey) -> None:
+        """The unit need not wait any more: it is to be tried now, whatever its backoff."""
+        row = self.rows.get(key)
+        waits = (UnitState.WAITING_FOR_PREEMPTION, UnitState.UNSCHEDULABLE, UnitState.BACKOFF)
+        if row is not None and row.state in waits:
+            self._move(varied(row, state=UnitState.ACTIVE, not_before_us=0), "VictimsGone")
+
     def errored(self, key: ObjectKey, now_us: int, message: str) -> None:
         """The cycle itself broke: back after the backoff, whatever happens in the cluster."""
         row = self.rows[key]
@@ -230,7 +266,11 @@ class SchedulingQueue:
         for key in list(self._waiting) if kinds else ():
             row = self.rows[key]
             helping = next((event for event in kinds if may_help(event, row.reasons)), None)
-            if helping is not None:
+            if helping is None:
+                continue
+            if row.state is UnitState.WAITING_FOR_PREEMPTION and row.not_before_us > now_us:
+                self._retries[key] = None
+            else:
                 early = row.attempts > 1 and row.not_before_us > now_us
                 state = UnitState.BACKOFF if early else UnitState.ACTIVE
                 self._move(varied(row, state=state), _cause(helping))
@@ -241,9 +281,10 @@ class SchedulingQueue:
         while self._timers and self._timers[0][0] <= now_us:
             at_us, key = heapq.heappop(self._timers)
             row = self.rows.get(key)
-            if row is not None and _timer_us(row) == at_us:
-                cause = "BackoffComplete" if row.state is UnitState.BACKOFF else "UnschedulableTimeout"
-                self._move(varied(row, state=UnitState.ACTIVE), cause)
+            if row is None or _timer_us(row) != at_us:
+                continue
+            if row.state is not UnitState.WAITING_FOR_PREEMPTION or key in self._retries:
+                self._move(varied(row, state=UnitState.ACTIVE), _TIMED[row.state])
                 woken = True
         return woken
 
@@ -295,7 +336,8 @@ class SchedulingQueue:
         self._waiting.pop(row.key, None)
         if row.state is UnitState.ACTIVE:
             heapq.heappush(self._active, self.order(row))
-        if row.state is UnitState.UNSCHEDULABLE:
+        self._retries.pop(row.key, None)
+        if row.state in (UnitState.UNSCHEDULABLE, UnitState.WAITING_FOR_PREEMPTION):
             self._waiting[row.key] = None
         at_us = _timer_us(row)
         if at_us:
@@ -306,7 +348,12 @@ def backoff_end_us(now_us: int, attempts: int, kind: str) -> int:
     """End of the backoff after the n-th failure in a row, rounded up to a full second so that equals return together."""
     cap = POD_BACKOFF_CAP_SECONDS if kind == POD else GROUP_BACKOFF_CAP_SECONDS
     seconds = min(1 << min(attempts - 1, 10), cap)
-    return -(-(now_us + seconds * SECOND_US) // SECOND_US) * SECOND_US
+    return _full_second(now_us + seconds * SECOND_US)
+
+
+def _full_second(at_us: int) -> int:
+    """The time, rounded up."""
+    return -(-at_us // SECOND_US) * SECOND_US
 
 
 def _cause(event: EventKind) -> str:
@@ -315,7 +362,7 @@ def _cause(event: EventKind) -> str:
 
 
 def _timer_us(row: QueuedUnit) -> int:
-    if row.state is UnitState.BACKOFF:
+    if row.state in (UnitState.BACKOFF, UnitState.WAITING_FOR_PREEMPTION):
         return row.not_before_us
     if row.state is UnitState.UNSCHEDULABLE:
         return row.last_attempt_us + SAFETY_NET_US

@@ -1,0 +1,201 @@
+"""Which bound pods preemption takes as one, and whom a unit may preempt (KEP-5710, semantics 1 and 5.6).
+
+Bound pods are kept by group, and those without one by priority, so that looking up the victims of a unit costs what
+its victims cost, not what the cluster holds. Whom a group belongs to is found by climbing once, until a group comes or
+goes. Trees may be broken: climbing stops at a missing parent, at a repeat, and at the fourth level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from muster.core.preemption_units import DisruptionBudgets, DisruptionUnits
+from muster.engine.cluster_state import ClusterState, Name, parent_key_of
+from muster.engine.conditions import TRUE
+from muster.engine.disruption_budgets import BudgetTable
+from muster.engine.hierarchy import keys_below
+from muster.model.meta import POD, POD_GROUP, ObjectKey
+from muster.model.pod import POD_SCHEDULED, Pod, PodStatus
+
+MOST_LEVELS = 4
+
+
+class Belonging(NamedTuple):
+    """What the pods of a group are as victims. whole: the group that is taken whole with them; None: each is taken alone."""
+
+    whole: ObjectKey | None
+    priority: int
+
+
+class UnitOfPod(NamedTuple):
+    """The disruption unit of one pod, and its priority as a victim."""
+
+    key: ObjectKey
+    priority: int
+
+
+def is_potential_victim(pod: Pod) -> bool:
+    """Whether the pod runs and is there to stay, whoever scheduled it."""
+    return bool(pod.node_name) and pod.is_member
+
+
+class DisruptionTable:
+    """The pods that could be preempted, of one cluster. Kept right by `pod_changed` and `groups_changed`.
+
+    By ordinal: `running` are all that could be taken, `leaving` those that are on their way out already.
+    """
+
+    def __init__(self, state: ClusterState) -> None:
+        self.running: dict[int, Pod] = {}
+        self.leaving: dict[int, Pod] = {}
+        self._state = state
+        self._alone: dict[int, dict[int, Pod]] = {}
+        self._grouped: dict[Name, dict[int, Pod]] = {}
+        self._belongings: dict[Name, Belonging | None] = {}
+
+    def pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        """Note a pod that was bound, changed, or went. Its group and priority never change."""
+        pod = new or old
+        if pod is None:
+            return
+        if new is not None and is_potential_victim(new):
+            self.running[new.ordinal] = new
+            self._shelf(new)[new.ordinal] = new
+        elif self.running.pop(pod.ordinal, None) is not None:
+            self._shelf(pod).pop(pod.ordinal)
+        if new is not None and new.is_leaving:
+            self.leaving[new.ordinal] = new
+        else:
+            self.leaving.pop(pod.ordinal, None)
+
+    def groups_changed(self) -> None:
+        """A group came or went: where the pods below it belong is to be found anew."""
+        self._belongings.clear()
+
+    def unit_of(self, pod: Pod) -> UnitOfPod:
+        """What is taken with the pod."""
+        belonging = self._belonging(pod.namespace, pod.group) if pod.group else None
+        if belonging is None:
+            return UnitOfPod(pod.key, pod.spec.priority or 0)
+        return UnitOfPod(belonging.whole or pod.key, belonging.priority)
+
+    def pods_of(self, unit: ObjectKey) -> set[int]:
+        """Ordinals of the pods that would be taken with this unit."""
+        if unit.kind == POD:
+            pod = self._state.pod(unit.namespace, unit.name)
+            return {pod.ordinal} if pod is not None and is_potential_victim(pod) else set()
+        leaves = (key for key in keys_below(self._state, (unit,)) if key.kind == POD_GROUP)
+        return {
+            ordinal
+            for leaf in leaves
+            if _is_whole(self._belonging(leaf.namespace, leaf.name), unit)
+            for ordinal in self._grouped.get((leaf.namespace, leaf.name), ())
+        }
+
+    def below(self, priority: int, budgets: BudgetTable) -> DisruptionUnits:
+        """The units of lower priority than this, with the budgets that select a pod of them."""
+        found = _Columns()
+        wholes: dict[ObjectKey, tuple[int, list[Pod]]] = {}
+        for level, alone in self._alone.items():
+            if level < priority:
+                found.add_alone(alone.values(), level)
+        for leaf, pods in self._grouped.items():
+            belonging = self._belonging(*leaf)
+            if belonging is None:
+                for pod in pods.values():
+                    if (pod.spec.priority or 0) < priority:
+                        found.add_alone((pod,), pod.spec.priority or 0)
+            elif belonging.priority < priority and belonging.whole is None:
+                found.add_alone(pods.values(), belonging.priority)
+            elif belonging.priority < priority and belonging.whole is not None:
+                wholes.setdefault(belonging.whole, (belonging.priority, []))[1].extend(pods.values())
+        for key, (level, members) in wholes.items():
+            found.add_whole(key, level, members)
+        return found.units(budgets.over(found.ordinals()))
+
+    def _shelf(self, pod: Pod) -> dict[int, Pod]:
+        if pod.group:
+            return self._grouped.setdefault((pod.namespace, pod.group), {})
+        return self._alone.setdefault(pod.spec.priority or 0, {})
+
+    def _belonging(self, namespace: str, group: str) -> Belonging | None:
+        """Of the pods of a PodGroup; None if it does not exist."""
+        leaf = (namespace, group)
+        if leaf not in self._belongings:
+            self._belongings[leaf] = self._climbed(ObjectKey(POD_GROUP, namespace, group))
+        return self._belongings[leaf]
+
+    def _climbed(self, key: ObjectKey) -> Belonging | None:
+        belonging: Belonging | None = None
+        seen: set[ObjectKey] = set()
+        current: ObjectKey | None = key
+        while current is not None and current not in seen and len(seen) < MOST_LEVELS:
+            group = self._state.group(current)
+            if group is None:
+                break
+            seen.add(current)
+            below = belonging.whole if belonging is not None else None
+            belonging = Belonging(
+                current if group.spec.is_disrupted_whole else below, group.spec.priority or 0
+            )
+            current = parent_key_of(group)
+        return belonging
+
+
+def _is_whole(belonging: Belonging | None, unit: ObjectKey) -> bool:
+    return belonging is not None and belonging.whole == unit
+
+
+class _Columns:
+    """Potential victims while they are put together."""
+
+    def __init__(self) -> None:
+        self._keys: list[ObjectKey] = []
+        self._priorities: list[int] = []
+        self._starts: list[int] = []
+        self._pods: list[tuple[int, ...]] = []
+        self._start_of: dict[int, int | None] = {}
+
+    def add_alone(self, pods: Iterable[Pod], priority: int) -> None:
+        """Pods that are units of their own."""
+        taken = list(pods)
+        self._keys += [pod.key for pod in taken]
+        self._priorities += [priority] * len(taken)
+        self._starts += self._began(taken)
+        self._pods += [(pod.ordinal,) for pod in taken]
+
+    def add_whole(self, key: ObjectKey, priority: int, pods: list[Pod]) -> None:
+        """Pods that go together."""
+        if pods:
+            self._keys.append(key)
+            self._priorities.append(priority)
+            self._starts.append(min(self._began(pods)))
+            self._pods.append(tuple(sorted(pod.ordinal for pod in pods)))
+
+    def ordinals(self) -> set[int]:
+        return {ordinal for pods in self._pods for ordinal in pods}
+
+    def units(self, budgets: DisruptionBudgets) -> DisruptionUnits:
+        return DisruptionUnits(
+            tuple(self._keys), tuple(self._priorities), tuple(self._starts), tuple(self._pods), budgets
+        )
+
+    def _began(self, pods: list[Pod]) -> Iterator[int]:
+        """When each pod began to run, or was bound, or came bound already. Pods share statuses, which are looked at once."""
+        known = self._start_of
+        for pod in pods:
+            status = pod.status
+            start = known.get(id(status), -1)
+            if start == -1:
+                start = known[id(status)] = _start_of(status)
+            yield pod.creation_us if start is None else start
+
+
+def _start_of(status: PodStatus) -> int | None:
+    if status.start_us is not None:
+        return status.start_us
+    for each in status.conditions:
+        if each.type == POD_SCHEDULED and each.status == TRUE:
+            return each.last_transition_us
+    return None
