@@ -97,3 +97,31 @@ def test_a_unit_that_left_leaves_no_caller_behind() -> None:
     queue.changed(UNIT, 0, 0)
 
     assert queue.take_caller(UNIT) == ""
+
+
+def test_a_unit_that_changed_in_flight_before_its_first_attempt_ended_goes_round_again() -> None:
+    queue, _ = listened_queue()
+    queue.changed(UNIT, 0, 0)
+    queue.pop()
+    queue.changed(UNIT, 0, 0)
+
+    assert queue.landed(UNIT)
+    queue.changed(UNIT, 0, 0)
+
+    row = queue.pop()
+    assert row is not None
+    assert row.key == UNIT
+
+
+def test_a_unit_that_went_and_came_again_in_flight_is_not_lost() -> None:
+    queue, _ = listened_queue()
+    queue.changed(UNIT, 0, 0)
+    queue.pop()
+
+    queue.remove(UNIT)
+    queue.changed(UNIT, 0, 0)
+    queue.landed(UNIT)
+
+    row = queue.pop()
+    assert row is not None
+    assert row.key == UNIT

@@ -114,7 +114,8 @@ class SchedulingQueue:
         flight = self._in_flight.get(key)
         if flight is not None:
             flight.changed = True
-            return
+            if row is not None:
+                return
         since = row.since_us if row is not None else now_us
         self._move(
             QueuedUnit(key=key, state=UnitState.ACTIVE, priority=priority, since_us=since), "UnitChanged"
@@ -126,7 +127,8 @@ class SchedulingQueue:
         flight = self._in_flight.get(key)
         if flight is not None:
             flight.changed = True
-            return False
+            if row is not None:
+                return False
         since = row.since_us if row is not None else now_us
         new = row is None or row.state is not UnitState.GATED
         if new:
@@ -159,6 +161,10 @@ class SchedulingQueue:
     def landed(self, key: ObjectKey) -> bool:
         """The unit is not in flight any more. True if it changed meanwhile and must go round again."""
         flight = self._in_flight.pop(key, None)
+        row = self.rows.get(key)
+        if row is not None and row.state is UnitState.ACTIVE:
+            # Its row may stay as it is, and then nothing else would put it in line again.
+            heapq.heappush(self._active, self.order(row))
         return flight is not None and flight.changed
 
     def events_in_flight(self, key: ObjectKey) -> tuple[EventKind, ...]:
