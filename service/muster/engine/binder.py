@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from muster.core.decision import Assignments, Decision, DecisionCode, GroupResult
+from muster.core.decision import Assignments, Decision, DecisionCode, GroupResult, Status
 from muster.core.framework import Profile
 from muster.core.recheck import first_conflict
 from muster.core.tree import Unit, leaves
@@ -29,7 +29,8 @@ from muster.engine.outcomes import Outcome, all_admissible, has_pods_to_try, hol
 from muster.engine.ports import AssignmentColumns, DecisionRecord
 from muster.engine.settlement import settle_unit
 from muster.engine.tree_conditions import tell_group, tell_pod
-from muster.model.meta import POD, POD_GROUP, ObjectKey
+from muster.model.group import PodGroup
+from muster.model.meta import POD, ObjectKey
 from muster.model.pod import Pod
 from muster.model.variations import variation, varied
 
@@ -94,19 +95,25 @@ def _is_pending(cluster: Cluster, pod: Pod) -> bool:
 
 
 def _minimums_hold(cluster: Cluster, unit: Unit, decision: Decision) -> bool:
-    """Every leaf whose assignments stand still reaches its minimum with what is left; so do the groups above them."""
-    if decision.result is None:
+    """Every group whose assignments stand still reaches its minimum, as it is now, with what is left."""
+    if decision.result is None or unit.key.kind == POD:
         return True
     root = cluster.state.group(unit.key)
     root_is_scheduled = root is not None and is_initially_scheduled(root)
     placed = set(decision.assignments.pods)
-    successes = {result.key for result in holding(decision.result)}
-    for leaf in leaves(unit.root):
-        if leaf.key in successes and leaf.key.kind == POD_GROUP:
-            members = cluster.state.members(leaf.key.namespace, leaf.key.name)
+    pending = {leaf.key: leaf.pods.ids for leaf in leaves(unit.root)}
+    for result in holding(decision.result):
+        group = cluster.state.group(result.key)
+        if group is None:
+            return False
+        if isinstance(group, PodGroup):
+            members = cluster.state.members(group.namespace, group.name)
             held = held_count(members, root_is_scheduled=root_is_scheduled)
-            if held + len(placed.intersection(leaf.pods.ids)) < leaf.minimum:
-                return False
+            held += len(placed.intersection(pending[group.key]))
+        else:
+            held = sum(child.status is Status.SUCCESS for child in result.children)
+        if held < group.spec.required_minimum:
+            return False
     return True
 
 
@@ -136,6 +143,13 @@ def commit_decision(
     cluster.writes().decisions.append(record)
     cluster.remember(record)
     return record
+
+
+def set_back(mutation: Mutation, unit: ObjectKey) -> None:
+    """The unit in flight is not admissible any more: it is gated again, without a decision. `mutation` is fresh."""
+    mutation.cluster.queue.landed(unit)
+    settle_unit(mutation, unit)
+    mutation.finish()
 
 
 def named_columns(assigned: Assignments, pods: PodsByOrdinal) -> AssignmentColumns:

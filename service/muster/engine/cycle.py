@@ -21,7 +21,7 @@ from muster.core.decision import Decision, DecisionCode, SearchEnd
 from muster.core.framework import Profile
 from muster.core.search.search import budget_of
 from muster.core.tree import Unit, leaves
-from muster.engine.binder import commit_decision, named_columns, pods_by_ordinal, still_holds
+from muster.engine.binder import commit_decision, named_columns, pods_by_ordinal, set_back, still_holds
 from muster.engine.cluster import Cluster
 from muster.engine.errors import UnavailableError
 from muster.engine.mutation import Mutation
@@ -155,6 +155,9 @@ class CycleRunner:
                 self._cluster.queue.landed(row.key)
                 return
             unit = build_unit(self._cluster, row.key)
+            if not unit.root.admissible and row.key not in self._cluster.layouts.faults:
+                set_back(Mutation(self._cluster, self._tools.clock.now_us()), row.key)
+                return
             verdict = await self.verdict(unit, caller)
             decision: Decision | None = verdict.decision
             if verdict.events is not None:
