@@ -184,10 +184,12 @@ class PreemptionSettings:
 
     move_budget: steps that placing the unit anew and improving on its victims may take; with 0 its pods stay where they
     fit with everybody gone. root_candidates: how many domains of a constrained root are compared.
+    eviction_timeout_seconds: how long a unit waits for its victims beyond their grace.
     """
 
     move_budget: int = 0
     root_candidates: int = 1
+    eviction_timeout_seconds: int = 60
 
 
 @dataclass(frozen=True)

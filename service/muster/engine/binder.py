@@ -1,4 +1,4 @@
-"""Turns a decision into one revision (semantics 5.7, 6): assignments, conditions, queue state and the record together.
+"""Turns a decision into one revision (semantics 5.7, 6): assignments or a preemption, conditions, queue state, the record.
 
 A decision made on the present state is written as it is. One that comes from a worker is checked first: pods that
 are gone are left out, every group reported Success must still reach its minimum, and if the cluster changed since
@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from muster.core.decision import Assignments, Decision, DecisionCode, GroupResult, Status
 from muster.core.framework import Profile
+from muster.core.promises import keep_promises
 from muster.core.recheck import first_conflict
 from muster.core.tree import Unit, leaves
 from muster.engine.cluster import Cluster
@@ -22,9 +23,18 @@ from muster.engine.conditions import (
     UNSCHEDULABLE,
     with_group_condition,
 )
+from muster.engine.eviction import (
+    Eviction,
+    carry_out,
+    disrupted_pods,
+    for_record,
+    preemption_holds,
+    preemption_to_carry_out,
+)
 from muster.engine.hierarchy import held_count, is_initially_scheduled, shortages, subtree, unbound_pods
 from muster.engine.members import Standing, standing
 from muster.engine.mutation import Mutation
+from muster.engine.nominations import clear_nominations, stayed_message, waiting_message
 from muster.engine.outcomes import Outcome, all_admissible, has_pods_to_try, holding, outcomes
 from muster.engine.ports import AssignmentColumns, DecisionRecord
 from muster.engine.settlement import settle_unit
@@ -35,6 +45,7 @@ from muster.model.pod import Pod
 from muster.model.variations import variation, varied
 
 PodsByOrdinal = dict[int, Pod]
+_SERVER_EVICTS = Eviction()
 NOT_READY = "NOT_READY"
 """All pods that wait are in groups that are not admissible: no event in the cluster helps, their own changes do."""
 
@@ -74,7 +85,10 @@ def still_holds(
         )
         decision = replace(decision, assignments=columns)
     elif not columns.pods:
-        return decision
+        preemption = preemption_to_carry_out(decision)
+        if preemption is None or preemption_holds(cluster, unit, profile, preemption, pods):
+            return decision
+        return None
     if not _minimums_hold(cluster, unit, decision):
         return None
     if not changed or not columns.pods:
@@ -86,7 +100,11 @@ def still_holds(
         for i, ordinal in enumerate(columns.pods)
         if ordinal in unit.excluded_nodes
     }
-    conflict = first_conflict(cluster.feed.flush(), profile, signatures, nodes, excluded)
+    snapshot = cluster.feed.flush()
+    mark = snapshot.mark()
+    keep_promises(snapshot, unit.promised)
+    conflict = first_conflict(snapshot, profile, signatures, nodes, excluded)
+    snapshot.rollback(mark)
     return decision if conflict is None else None
 
 
@@ -126,23 +144,62 @@ def results_below(result: GroupResult | None) -> Iterator[GroupResult]:
 
 
 def commit_decision(
-    cluster: Cluster, unit: Unit, record: DecisionRecord, mutation: Mutation
+    cluster: Cluster,
+    unit: Unit,
+    record: DecisionRecord,
+    mutation: Mutation,
+    eviction: Eviction = _SERVER_EVICTS,
 ) -> DecisionRecord:
     """Write the decision as one revision; returns the record with its columns. `mutation` is fresh."""
-    decision = record.decision
+    decision = _told(cluster, record.decision)
     pods = pods_by_ordinal(cluster, unit)
     mutation.settled_units.add(unit.key)
     columns = _bind(mutation, decision.assignments, pods)
+    record = varied(record, decision=for_record(decision), assignments=columns)
+    preemption = preemption_to_carry_out(decision)
+    if preemption is not None:
+        record = varied(
+            record,
+            nominations=named_columns(preemption.nominations, pods),
+            disrupted=disrupted_pods(cluster, record.decision.preemption or preemption),
+        )
+        carry_out(mutation, unit.key, preemption, pods, decision.message, eviction)
+    elif not _keeps_nominations(decision):
+        _end_wait(mutation, unit.key)
     found = _outcomes(cluster, unit, decision)
     _write_groups(mutation, unit.key, decision, found)
     _write_pods_left(mutation, unit, decision, pods, found)
     _move_unit(mutation, unit, decision)
-    record = varied(record, revision=mutation.revision, id=str(mutation.revision), assignments=columns)
+    record = varied(record, revision=mutation.revision, id=str(mutation.revision))
     if not mutation.finish():
         mutation.commit()
     cluster.writes().decisions.append(record)
     cluster.remember(record)
     return record
+
+
+def _told(cluster: Cluster, decision: Decision) -> Decision:
+    """The decision with a message that tells of the pods that the unit waits for, or waited for in vain."""
+    if decision.code is DecisionCode.WAITING_FOR_PREEMPTION and decision.preemption is None:
+        return varied(decision, message=waiting_message(len(cluster.waits.left(decision.unit))))
+    stayed = stayed_message(cluster, decision.unit)
+    if not stayed or decision.assignments.pods:
+        return decision
+    return varied(decision, message=f"{decision.message}; {stayed}")
+
+
+def _keeps_nominations(decision: Decision) -> bool:
+    """A unit that waits still, or whose cycle broke, has its nodes in view for the next one."""
+    broke = decision.code is DecisionCode.SCHEDULER_ERROR and decision.result is None
+    return broke or decision.code is DecisionCode.WAITING_FOR_PREEMPTION
+
+
+def _end_wait(mutation: Mutation, unit: ObjectKey) -> None:
+    """The unit was placed, or cannot be: what it had in view and does not use is free for others."""
+    waits = mutation.cluster.waits
+    if waits.is_nominating(unit):
+        clear_nominations(mutation, unit)
+    waits.end(unit)
 
 
 def set_back(mutation: Mutation, unit: ObjectKey) -> None:
@@ -169,13 +226,15 @@ def _bind(mutation: Mutation, assigned: Assignments, pods: PodsByOrdinal) -> Ass
     for ordinal, place in zip(assigned.pods, assigned.node_index, strict=True):
         pod = pods.pop(ordinal)
         status = mutation.pod_conditions.scheduled(pod.status, pod.generation)
+        if status.nominated_node_name:
+            status = mutation.pod_conditions.without_nomination(status)
         mutation.put(_bound(pod, assigned.nodes[place], mutation.revision, status))
     return columns
 
 
 def _outcomes(cluster: Cluster, unit: Unit, decision: Decision) -> dict[ObjectKey, Outcome]:
-    """What becomes of each group; nothing of a unit that was not tried."""
-    if decision.code in _REASONS:
+    """What becomes of each group; nothing of a unit that was not tried, or that waits for room as a whole."""
+    if decision.code in _REASONS or decision.code is DecisionCode.WAITING_FOR_PREEMPTION:
         return {}
     root = cluster.state.group(unit.key)
     is_short = root is not None and not all_admissible(unit.root)
@@ -232,11 +291,24 @@ def _move_unit(mutation: Mutation, tried: Unit, decision: Decision) -> None:
         settle_unit(mutation, unit)
     elif decision.assignments.pods:
         queue.succeeded(unit, now_us)
+    elif decision.code is DecisionCode.WAITING_FOR_PREEMPTION:
+        _wait(mutation, decision)
+        queue.happened(events, now_us)
     else:
         tried_any = decision.code in _REASONS or has_pods_to_try(tried.root)
         reasons = reason_codes(decision) if tried_any else (NOT_READY,)
         queue.failed(unit, now_us, reasons, decision.message)
         queue.happened(events, now_us)
+
+
+def _wait(mutation: Mutation, decision: Decision) -> None:
+    """The unit waits for pods to leave; if they are gone already, or it gave up meanwhile, it is tried at once."""
+    queue, waits, unit = mutation.cluster.queue, mutation.cluster.waits, decision.unit
+    is_new = preemption_to_carry_out(decision) is not None
+    waiting = queue.nominated if is_new else queue.still_waiting
+    waiting(unit, mutation.now_us, reason_codes(decision), decision.message)
+    if not waits.left(unit):
+        queue.victims_gone(unit)
 
 
 def reason_codes(decision: Decision) -> tuple[str, ...]:

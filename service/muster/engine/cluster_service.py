@@ -19,6 +19,7 @@ from muster.engine.cycle import CycleRunner, CycleTools
 from muster.engine.deletion import end_grace
 from muster.engine.errors import Refusal, UnavailableError
 from muster.engine.mutation import Mutation
+from muster.engine.nominations import end_waits
 from muster.engine.ports import ClusterWrites, DecisionRecord, RequestRecord
 from muster.engine.watch_hub import DecisionFeed, RevisionFeed
 from muster.model.meta import ObjectKey
@@ -155,15 +156,27 @@ class ClusterService:
                 del cluster.failed_bindings[ordinal]
         if any(until_us <= now_us for until_us in cluster.leaving_until.values()):
             self.write(self._end_grace)
+        if cluster.waits.overdue(now_us):
+            self.write(_end_waits)
         if cluster.queue.due(now_us):
             self.cycles.wake()
         self._tools.writer.schedule(cluster)
 
     def _sleep_seconds(self) -> float:
         now_us = self._tools.clock.now_us()
-        due = [self.cluster.queue.next_due_us() or now_us + 1_000_000, *self.cluster.leaving_until.values()]
+        cluster, later_us = self.cluster, now_us + 1_000_000
+        due = [
+            cluster.queue.next_due_us() or later_us,
+            cluster.waits.next_due_us() or later_us,
+            *cluster.leaving_until.values(),
+        ]
         return max(0.001, min(LONGEST_SLEEP_SECONDS, (min(due) - now_us) / 1_000_000))
 
     def _end_grace(self, mutation: Mutation) -> tuple[None, bool]:
         end_grace(mutation, clients_evict=self._tools.clients_evict)
         return None, True
+
+
+def _end_waits(mutation: Mutation) -> tuple[None, bool]:
+    end_waits(mutation)
+    return None, True

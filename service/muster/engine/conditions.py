@@ -57,6 +57,7 @@ class PodConditions:
     def __init__(self, now_us: int) -> None:
         self._now_us = now_us
         self._made: dict[tuple[int, str, str, str, int], tuple[PodStatus, PodStatus]] = {}
+        self._bare: dict[int, tuple[PodStatus, PodStatus]] = {}
 
     def scheduled(self, status: PodStatus, generation: int) -> PodStatus:
         """PodScheduled True."""
@@ -65,6 +66,13 @@ class PodConditions:
     def waiting(self, status: PodStatus, reason: str, message: str, generation: int) -> PodStatus:
         """PodScheduled False with a reason of Kubernetes: Unschedulable, SchedulingGated, SchedulerError."""
         return self._set(status, FALSE, reason, message, generation)
+
+    def without_nomination(self, status: PodStatus) -> PodStatus:
+        """No node in view any more."""
+        made = self._bare.get(id(status))
+        if made is None:
+            made = self._bare[id(status)] = (status, varied(status, nominated_node_name=""))
+        return made[1]
 
     def _set(self, status: PodStatus, value: str, reason: str, message: str, generation: int) -> PodStatus:
         key = (id(status), value, reason, message, generation)

@@ -1,7 +1,7 @@
 """The scheduling cycle of one cluster: pop, check, decide, commit (semantics 5), one unit after the other in queue order.
 
 1. Pop the next active unit.  2. Build its tree from live objects.  3. Check its layout and what its pods must share.
-4. Decide: small units here, as long as no search is needed, all else in a worker process on a replica of the arrays.
+4. Decide (`deciding`): a unit that fits nowhere is decided again with those whom it may preempt.
 5. Check a worker's answer on the present state; decide again at most three times.  6. Commit as one revision.
 A unit whose cycle breaks goes to backoff with SchedulerError; the loop goes on.
 """
@@ -14,22 +14,21 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass
-from fractions import Fraction
 
-from muster.core.decide import decide_and_assume
-from muster.core.decision import Decision, DecisionCode, SearchEnd
+from muster.core.decision import Assignments, Decision, DecisionCode, Preemption, PreemptionEnd
 from muster.core.framework import Profile
-from muster.core.search.search import budget_of
-from muster.core.tree import Unit, leaves
+from muster.core.tree import Unit
 from muster.engine.binder import commit_decision, named_columns, pods_by_ordinal, set_back, still_holds
 from muster.engine.cluster import Cluster
+from muster.engine.deciding import Decider, Verdict
 from muster.engine.errors import UnavailableError
+from muster.engine.eviction import Eviction, disrupted_pods, for_record
 from muster.engine.mutation import Mutation
-from muster.engine.ports import AssignmentColumns, Clock, DecisionRecord, QueuedUnit
+from muster.engine.ports import Clock, DecisionRecord, QueuedUnit
 from muster.engine.queueing_hints import FREEING
 from muster.engine.search_allowance import found_nothing
-from muster.engine.telemetry_port import EngineTelemetry, StartedCycle
-from muster.engine.unit_faults import fault_of
+from muster.engine.settlement import settle_unit
+from muster.engine.telemetry_port import EngineTelemetry
 from muster.engine.units import build_unit
 from muster.engine.worker_pool import WorkerPool
 from muster.engine.writer import Writer
@@ -38,11 +37,8 @@ from muster.model.variations import varied
 from muster.telemetry.facts import CycleFacts
 
 _LOG = logging.getLogger(__name__)
-INLINE_PODS = 64
-INLINE_WORK = 400_000
 SLICE_SECONDS = 0.004
 ATTEMPTS = 3
-NO_SEARCH = Fraction(0)
 MOST_OPEN_REVISIONS = 512
 
 
@@ -56,23 +52,6 @@ class CycleTools:
     writer: Writer
     telemetry: EngineTelemetry
     clients_evict: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """A decision with how it was made: seconds of the core, a worker's observer events (None: decided here).
-
-    unit: as it was decided, with its share of the search budget.
-    """
-
-    decision: Decision
-    profile: str
-    cycle: StartedCycle
-    snapshot_revision: int
-    started: float
-    core_seconds: float
-    unit: Unit
-    events: list[tuple[object, ...]] | None = None
 
 
 class CycleRunner:
@@ -95,6 +74,8 @@ class CycleRunner:
         self._wake = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
         self._stopping = False
+        self._decider = Decider(cluster, tools.clock, tools.profiles, tools.pool, tools.telemetry)
+        self._probes: dict[ObjectKey, list[asyncio.Future[DecisionRecord | None]]] = {}
 
     def start(self) -> None:
         """Begin to schedule."""
@@ -153,6 +134,7 @@ class CycleRunner:
         for _ in range(ATTEMPTS):
             if not self._exists(row.key):
                 self._cluster.queue.landed(row.key)
+                self._answer_probes(row.key, None)
                 return
             unit = build_unit(self._cluster, row.key)
             if not unit.root.admissible and row.key not in self._cluster.layouts.faults:
@@ -164,50 +146,25 @@ class CycleRunner:
                 if not self._exists(row.key):
                     continue
                 decision = self._confirmed(unit, verdict)
+            if decision is not None and decision.assignments.pods and row.key in self._probes:
+                self._put_back(unit, decision, verdict)
+                return
             if decision is not None:
                 self._commit(row, unit, decision, verdict)
                 return
         self._commit_error(row, f"the cluster changed during each of {ATTEMPTS} cycles")
 
     async def verdict(self, unit: Unit, caller: str = "") -> Verdict:
-        """Decide a unit on the present state, without committing anything; `caller` is the trace it belongs to.
+        """Decide a unit on the present state, without committing anything; `caller` is the trace it belongs to."""
+        return await self._decider.verdict(unit, caller)
 
-        What is decided here stays assumed in the arrays until they are brought up to date the next time: if it is
-        bound by then, nothing is left to do.
-        """
-        tools, cluster = self._tools, self._cluster
-        cycle = tools.telemetry.cycle_started(cluster.name, unit.key, caller)
-        started = tools.clock.monotonic()
-        revision = cluster.state.revision
-        fault = fault_of(cluster.state, cluster.layouts, unit.key)
-        profile = self._profile(unit)
-        if fault is not None:
-            return Verdict(fault, profile.name, cycle, revision, started, 0.0, unit)
-        snapshot = cluster.feed.flush()
-        unit = cluster.searches.allowed(unit, snapshot, profile)
-        if self._is_small(unit):
-            tried = unit if tools.pool.is_empty else varied(unit, search_budget_share=NO_SEARCH)
-            decision = decide_and_assume(snapshot, tried, profile, cycle.observer)
-            if tried is unit or not _is_worth_a_search(decision, unit, profile):
-                seconds = tools.clock.monotonic() - started
-                return Verdict(decision, profile.name, cycle, revision, started, seconds, unit)
-        answer = await tools.pool.decide(
-            cluster.name, cluster.feed, unit, profile, is_recording=cycle.is_recording
-        )
-        seconds = tools.clock.monotonic() - started
-        events = list(answer.events)
-        return Verdict(answer.decision, profile.name, cycle, revision, started, seconds, unit, events)
-
-    def columns(self, unit: Unit, decision: Decision) -> AssignmentColumns:
-        """The assignments of a decision with the names of its pods."""
-        return named_columns(decision.assignments, pods_by_ordinal(self._cluster, unit))
-
-    def _is_small(self, unit: Unit) -> bool:
-        if self._tools.pool.is_empty:
-            return True
-        pods = unit.pod_count
-        nodes = len(self._cluster.state.objects["Node"])
-        return pods <= 1 or (pods <= INLINE_PODS and pods * nodes <= INLINE_WORK)
+    async def preempt(self, key: ObjectKey) -> DecisionRecord | None:
+        """The unit's next decision, now, which may preempt and binds nothing; None if the unit is gone before."""
+        waiter: asyncio.Future[DecisionRecord | None] = asyncio.get_running_loop().create_future()
+        self._probes.setdefault(key, []).append(waiter)
+        self._cluster.queue.bring_forward(key)
+        self.wake()
+        return await waiter
 
     def _confirmed(self, unit: Unit, verdict: Verdict) -> Decision | None:
         changed = self._cluster.state.revision != verdict.snapshot_revision
@@ -218,16 +175,26 @@ class CycleRunner:
         profile = self._tools.profiles[verdict.profile]
         return still_holds(self._cluster, unit, profile, verdict.decision, changed=changed)
 
-    def _profile(self, unit: Unit) -> Profile:
-        """The profile that the unit's pods name; all of them name the same, or the unit is at fault."""
-        profiles = self._tools.profiles
-        signatures = self._cluster.feed.signatures
-        for leaf in leaves(unit.root):
-            for index in leaf.pods.signatures[:1]:
-                name = signatures[index].spec.scheduler_name
-                if name in profiles:
-                    return profiles[name]
-        return next(iter(profiles.values()))
+    def _put_back(self, unit: Unit, decision: Decision, verdict: Verdict) -> None:
+        """Answer those who asked for a preemption that none is needed. The unit is tried again, which binds it."""
+        cluster, now_us = self._cluster, self._tools.clock.now_us()
+        number = len(decision.assignments.pods)
+        fitting = varied(
+            decision,
+            code=DecisionCode.FITS_WITHOUT_PREEMPTION,
+            assignments=Assignments(),
+            message=f"{number} {'pod fits' if number == 1 else 'pods fit'} without preemption",
+        )
+        self._answer_probes(unit.key, uncommitted(cluster, unit, verdict, fitting, now_us))
+        if cluster.queue.landed(unit.key):
+            mutation = Mutation(cluster, now_us)
+            settle_unit(mutation, unit.key)
+            mutation.finish()
+
+    def _answer_probes(self, unit: ObjectKey, record: DecisionRecord | None) -> None:
+        for waiter in self._probes.pop(unit, ()):
+            if not waiter.done():
+                waiter.set_result(record)
 
     def _exists(self, key: ObjectKey) -> bool:
         return self._cluster.state.get(key) is not None and key in self._cluster.queue.rows
@@ -246,6 +213,10 @@ class CycleRunner:
             create_us=now_us,
             duration_us=int(duration * 1_000_000),
         )
+        preemption = decision.preemption
+        if preemption is not None:
+            evicted = sum(len(victim.pods) for victim in preemption.victims)
+            self._tools.telemetry.preempted(evicted, preemption.pods_over_budget)
         begun = int(clock.monotonic() * 1e9)
         self._note_search(verdict.unit, decision, self._tools.profiles[verdict.profile])
         record = self._written(unit, record, now_us)
@@ -276,6 +247,7 @@ class CycleRunner:
         """The unit goes to backoff with SchedulerError; if even that fails, it is left to the next wake-up."""
         if not self._exists(row.key):
             self._cluster.queue.landed(row.key)
+            self._answer_probes(row.key, None)
             return
         now_us = self._tools.clock.now_us()
         record = DecisionRecord(
@@ -291,16 +263,40 @@ class CycleRunner:
     def _written(self, unit: Unit, record: DecisionRecord, now_us: int) -> DecisionRecord:
         """The decision as one revision; if that breaks half way, the cluster must be loaded again."""
         try:
-            record = commit_decision(self._cluster, unit, record, Mutation(self._cluster, now_us))
+            mutation = Mutation(self._cluster, now_us)
+            record = commit_decision(self._cluster, unit, record, mutation, self._eviction(record.profile))
         except Exception:  # whatever it was: what is in memory may be half of a revision
             self._stopping = True
             self._lost()
             raise
         self._decided(record)
+        self._answer_probes(unit.key, record)
         return record
 
+    def _eviction(self, profile: str) -> Eviction:
+        tools = self._tools
+        found = tools.profiles.get(profile)
+        return Eviction(
+            tools.clients_evict,
+            *(() if found is None else (found.preemption.eviction_timeout_seconds,)),
+        )
 
-def _is_worth_a_search(decision: Decision, unit: Unit, profile: Profile) -> bool:
-    """Whether greedy placement failed where a search, which takes its time, may find something."""
-    failed = decision.code is DecisionCode.UNSCHEDULABLE and decision.search.end is SearchEnd.NOT_NEEDED
-    return failed and budget_of(unit, profile) > 0
+
+def uncommitted(
+    cluster: Cluster, unit: Unit, verdict: Verdict, decision: Decision, now_us: int
+) -> DecisionRecord:
+    """The record of a decision that is not stored, with the names of all pods in it."""
+    preemption = decision.preemption or Preemption(PreemptionEnd.NO_FIT)
+    pods = pods_by_ordinal(cluster, unit)
+    return DecisionRecord(
+        id="",
+        revision=verdict.snapshot_revision,
+        snapshot_revision=verdict.snapshot_revision,
+        decision=for_record(decision),
+        assignments=named_columns(decision.assignments, pods),
+        profile=verdict.profile,
+        create_us=now_us,
+        duration_us=int(verdict.core_seconds * 1_000_000),
+        nominations=named_columns(preemption.nominations, pods),
+        disrupted=disrupted_pods(cluster, preemption),
+    )

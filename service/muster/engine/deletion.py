@@ -28,6 +28,7 @@ from muster.model.meta import GROUP_KINDS, POD, PRIORITY_CLASS, ObjectKey, Owner
 from muster.model.objects import ClusterObject
 from muster.model.pod import DISRUPTION_TARGET, Pod
 from muster.model.priority import SYSTEM_CLASSES
+from muster.model.variations import varied
 from muster.validation.violations import INVALID, Violation
 
 SECOND_US = 1_000_000
@@ -75,6 +76,11 @@ def remove_pods(mutation: Mutation, keys: Iterable[ObjectKey], *, clients_evict:
     if pods:
         rules = _Rules(clients_evict=clients_evict)
         _Plan(mutation, rules, pods, at_once=frozenset(pods)).write()
+
+
+def evict_pods(mutation: Mutation, keys: Iterable[ObjectKey], *, clients_evict: bool) -> None:
+    """Remove pods that say they are evicted, with what they own, or mark those that have a grace or that clients remove."""
+    _Plan(mutation, _Rules(clients_evict=clients_evict), keys).write()
 
 
 def is_evicted(pod: Pod) -> bool:
@@ -281,6 +287,6 @@ class _Plan:
         finalizers = tuple(each for each in item.finalizers if each != FOREGROUND_DELETION)
         if self._is_blocked(key, item, self._gone):
             finalizers = (*finalizers, FOREGROUND_DELETION)
-        marked = replace(item, deletion_us=until_us, deletion_grace_seconds=grace, finalizers=finalizers)
+        marked = varied(item, deletion_us=until_us, deletion_grace_seconds=grace, finalizers=finalizers)
         if marked != item:
-            self._mutation.put(replace(marked, resource_version=self._mutation.revision))
+            self._mutation.put(varied(marked, resource_version=self._mutation.revision))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from muster.core.decision import Assignments
 from muster.core.preemption_units import EarlierPreemption, PromisedRoom
-from muster.core.tree import GroupTree
+from muster.core.tree import GroupTree, leaves
 from muster.engine.conditions import UNSCHEDULABLE
 from muster.engine.hierarchy import pods_of_unit, subtree, unit_of_pod
 from muster.engine.members import Standing, standing
@@ -21,8 +21,7 @@ from muster.engine.ports import PreemptionWait, UnitState
 from muster.engine.queueing_hints import EventKind
 from muster.engine.tree_conditions import tell_group, tell_pod
 from muster.model.meta import ObjectKey
-from muster.model.pod import Pod, PodStatus
-from muster.model.variations import varied
+from muster.model.pod import Pod
 
 if TYPE_CHECKING:
     from muster.engine.cluster import Cluster
@@ -167,11 +166,12 @@ class PreemptionWaits:
                 del self._units_of[ordinal]
 
 
-def promised_room(cluster: Cluster, priority: int, own: frozenset[int]) -> PromisedRoom:
+def promised_room(cluster: Cluster, priority: int, tree: GroupTree) -> PromisedRoom:
     """Nodes in view of pods of this priority or higher, other than the unit's own."""
     nominated = cluster.state.nominated
     if not nominated:
         return PromisedRoom()
+    own = frozenset(ordinal for leaf in leaves(tree) for ordinal in leaf.pods.ids)
     pods = [
         pod
         for ordinal, pod in sorted(nominated.items())
@@ -183,13 +183,13 @@ def promised_room(cluster: Cluster, priority: int, own: frozenset[int]) -> Promi
     )
 
 
-def earlier_preemption(cluster: Cluster, unit: ObjectKey, tree: GroupTree) -> EarlierPreemption:
-    """What the unit's earlier preemption left behind."""
-    waits, nominated = cluster.waits, cluster.state.nominated
+def earlier_preemption(cluster: Cluster, tree: GroupTree) -> EarlierPreemption:
+    """What an earlier preemption of the unit with this tree left behind."""
+    waits, nominated, unit = cluster.waits, cluster.state.nominated, tree.key
     if not waits.is_nominating(unit):
         stayed = frozenset(waits.stayed(unit))
         return EarlierPreemption(stayed=stayed) if stayed else EarlierPreemption()
-    pods = [ordinal for ordinal in _ordinals(tree) if ordinal in nominated]
+    pods = [ordinal for leaf in leaves(tree) for ordinal in leaf.pods.ids if ordinal in nominated]
     names = [nominated[ordinal].status.nominated_node_name for ordinal in pods]
     nodes = sorted(set(names))
     place = {name: at for at, name in enumerate(nodes)}
@@ -200,12 +200,6 @@ def earlier_preemption(cluster: Cluster, unit: ObjectKey, tree: GroupTree) -> Ea
     )
 
 
-def _ordinals(tree: GroupTree) -> Iterator[int]:
-    yield from tree.pods.ids
-    for child in tree.children:
-        yield from _ordinals(child)
-
-
 def nominated_pods(cluster: Cluster) -> Iterator[tuple[ObjectKey, ObjectKey]]:
     """Every pod with a node in view, after its unit."""
     for pod in cluster.state.nominated.values():
@@ -214,14 +208,10 @@ def nominated_pods(cluster: Cluster) -> Iterator[tuple[ObjectKey, ObjectKey]]:
 
 def clear_nominations(mutation: Mutation, unit: ObjectKey) -> None:
     """Take back what the unit has in view; others may have the room."""
-    cleared: dict[int, tuple[PodStatus, PodStatus]] = {}
     for key in mutation.cluster.waits.nominated(unit):
         pod = mutation.state.pod(key.namespace, key.name)
-        if pod is None or not pod.status.nominated_node_name:
-            continue
-        status = pod.status
-        _, bare = cleared.setdefault(id(status), (status, varied(status, nominated_node_name="")))
-        mutation.set_pod_status(pod, bare)
+        if pod is not None and pod.status.nominated_node_name:
+            mutation.set_pod_status(pod, mutation.pod_conditions.without_nomination(pod.status))
     mutation.note(EventKind.NOMINATION_CLEARED)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from muster.core.decision import Decision, DecisionCode
 from muster.engine.api import PositionedUnit, ScheduleAnswer, ScheduleCall
 from muster.engine.cluster_service import ClusterService
+from muster.engine.cycle import uncommitted
 from muster.engine.errors import FailedPreconditionError, NotFoundError, Precondition
 from muster.engine.hierarchy import Root, find_root, unbound_pods, unit_of_pod, why_gated
 from muster.engine.ports import Clock, DecisionRecord, UnitState
@@ -73,16 +74,7 @@ async def dry_run(
         return held
     unit = build_unit(service.cluster, root.key)
     verdict = await service.cycles.verdict(unit)
-    record = DecisionRecord(
-        id="",
-        revision=verdict.snapshot_revision,
-        snapshot_revision=verdict.snapshot_revision,
-        decision=verdict.decision,
-        assignments=service.cycles.columns(unit, verdict.decision),
-        profile=verdict.profile,
-        create_us=clock.now_us(),
-        duration_us=int(verdict.core_seconds * 1_000_000),
-    )
+    record = uncommitted(service.cluster, unit, verdict, verdict.decision, clock.now_us())
     await service.durable()
     return _answer(service, root.key, record, fresh=True)
 

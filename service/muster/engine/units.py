@@ -12,6 +12,7 @@ from muster.core.tree import GroupTree, PendingPods, Unit
 from muster.engine.cluster import Cluster
 from muster.engine.hierarchy import Shortage, held_count, is_initially_scheduled, shortages, subtree
 from muster.engine.members import Members, Standing
+from muster.engine.nominations import earlier_preemption, promised_room
 from muster.model.group import AnyGroup, PodGroup
 from muster.model.meta import POD, ObjectKey
 from muster.model.pod import Pod
@@ -33,21 +34,24 @@ def build_unit(cluster: Cluster, key: ObjectKey) -> Unit:
     else:
         builder = _Builder(cluster, shortages(cluster.state, root), is_initially_scheduled(root))
         tree = builder.tree(root, is_constrained=False)
-    return Unit(
-        root=tree,
-        priority=root.spec.priority or 0,
-        preemption_policy=root.spec.preemption_policy or PREEMPT_LOWER_PRIORITY,
-        excluded_nodes=_excluded(cluster),
-    )
+    return _unit(cluster, tree, root.spec.priority or 0, root.spec.preemption_policy)
 
 
 def _pod_unit(cluster: Cluster, pod: Pod) -> Unit:
     columns = PendingPods((pod.ordinal,), (cluster.feed.signature_of(pod),))
+    tree = GroupTree(key=pod.key, pods=columns)
+    return _unit(cluster, tree, pod.spec.priority or 0, pod.spec.preemption_policy)
+
+
+def _unit(cluster: Cluster, tree: GroupTree, priority: int, policy: str | None) -> Unit:
+    """The tree with what is known of it beside its objects."""
     return Unit(
-        root=GroupTree(key=pod.key, pods=columns),
-        priority=pod.spec.priority or 0,
-        preemption_policy=pod.spec.preemption_policy or PREEMPT_LOWER_PRIORITY,
+        root=tree,
+        priority=priority,
+        preemption_policy=policy or PREEMPT_LOWER_PRIORITY,
         excluded_nodes=_excluded(cluster),
+        promised=promised_room(cluster, priority, tree),
+        earlier=earlier_preemption(cluster, tree),
     )
 
 

@@ -1,8 +1,8 @@
 """Profiles from plain mappings, as a configuration file gives them; the default profile.
 
 A mapping has `name`, and optionally `filters.disabled` (names), `scores` (list of name, weight, args; replaces the
-default list), `search.nodeBudget`, `search.solver` (bounded or exact), `greedyOnly`, `preemption.moveBudget` and
-`preemption.rootCandidates`. Names and args are Kubernetes'.
+default list), `search.nodeBudget`, `search.solver` (bounded or exact), `greedyOnly`, `preemption.moveBudget`,
+`preemption.rootCandidates` and `preemption.evictionTimeoutSeconds`. Names and args are Kubernetes'.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ from muster.plugins.unschedulable import UnschedulableFilter
 DEFAULT_PROFILE_NAME = "default-scheduler"
 DEFAULT_NODE_BUDGET = 20_000
 DEFAULT_MOVE_BUDGET = 20_000
+DEFAULT_EVICTION_TIMEOUT_SECONDS = 60
 DEFAULT_ROOT_CANDIDATES = 3
 
 _NODE_FILTERS: tuple[tuple[str, NodeFilter], ...] = (
@@ -144,13 +145,18 @@ def _search(config: Mapping[str, Any], path: str) -> SearchSettings:
 
 def _preemption(config: object, path: str) -> PreemptionSettings:
     settings = _mapping(config, path)
-    _check_keys(settings, {"moveBudget", "rootCandidates"}, path)
+    _check_keys(settings, {"moveBudget", "rootCandidates", "evictionTimeoutSeconds"}, path)
     return PreemptionSettings(
         move_budget=_number(
             settings.get("moveBudget", DEFAULT_MOVE_BUDGET), f"{path}.moveBudget", (0, 10**9)
         ),
         root_candidates=_number(
             settings.get("rootCandidates", DEFAULT_ROOT_CANDIDATES), f"{path}.rootCandidates", (1, 1000)
+        ),
+        eviction_timeout_seconds=_number(
+            settings.get("evictionTimeoutSeconds", DEFAULT_EVICTION_TIMEOUT_SECONDS),
+            f"{path}.evictionTimeoutSeconds",
+            (0, 86_400),
         ),
     )
 
