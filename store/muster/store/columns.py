@@ -7,7 +7,7 @@ packed column may be read years later, so the forms below stay.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate, takewhile
+from itertools import accumulate
 from operator import sub
 
 PackedIntegers = int | list[int]
@@ -60,8 +60,14 @@ def unpack_words(packed: PackedWords, count: int) -> list[str]:
 
 def pack_names(column: Sequence[str]) -> PackedNames:
     """What all names begin with, and the rest of each."""
-    first, last = (min(column), max(column)) if column else ("", "")
-    length = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False)))
+    if not column:
+        return "", []
+    first, last = min(column), max(column)
+    length = 0
+    for one, other in zip(first, last, strict=False):
+        if one != other:
+            break
+        length += 1
     return first[:length], [name[length:] for name in column]
 
 

@@ -98,8 +98,11 @@ class CommittedPods:
     def columns(self, some: Sequence[Pod]) -> PodColumns:
         """The columns of these pods, in order."""
         places = list(map(self._places.__getitem__, map(id, some)))
-        if places == list(range(len(self._places))):
-            return self._columns
+        start = places[0] if places else 0
+        end = start + len(places)
+        if places == list(range(start, end)):
+            # A revision's pods mostly stand together.
+            return [column[start:end] for column in self._columns]
         return [[column[place] for place in places] for column in self._columns]
 
     def rows(self, some: Sequence[Pod]) -> list[Row]:
