@@ -64,10 +64,10 @@ def test_a_database_of_a_newer_version_is_refused(store_url: str) -> None:
 
 def test_a_store_that_was_refused_can_be_opened_once_it_is_right(store_url: str) -> None:
     open_store(store_url).close()
-    _execute(store_url, "UPDATE muster_schema_version SET version_num = '9999'")
+    _execute(store_url, "UPDATE muster_schema_version SET version_num = '9' || version_num")
     with pytest.raises(ForeignStoreError):
         open_store(store_url)
-    _execute(store_url, "UPDATE muster_schema_version SET version_num = '0001'")
+    _execute(store_url, "UPDATE muster_schema_version SET version_num = substr(version_num, 2)")
 
     open_store(store_url).close()
 
