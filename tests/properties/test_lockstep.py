@@ -6,11 +6,14 @@ domain that came closest, reasons, the winner and why, and where every pod goes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.core import decide as door
+from muster.core import lockstep
 from muster.core.decision import Decision
 from muster.core.lockstep import Lockstep, NoRehearsal
 from muster.core.observer import RecordingObserver
@@ -95,7 +98,16 @@ def decided(cluster: Cluster, unit: Unit, rehearsal: object) -> tuple[Decision, 
     return decision, observer.events
 
 
-@settings(max_examples=400, deadline=None)
+@pytest.fixture(params=["as it comes", "wherever it can"], scope="module", autouse=True)
+def how_often(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Lock-step is used for few domains too, or only where it pays."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "wherever it can":
+            patch.setattr(lockstep, "_FEW_DOMAINS", 0)
+        yield
+
+
+@settings(max_examples=300, deadline=None)
 @given(choices=st.data(), built=clusters())
 def test_lockstep_decides_what_simulating_every_candidate_decides(
     choices: st.DataObject, built: tuple[list[Node], list[tuple[Pod, str]]]

@@ -51,9 +51,13 @@ class Level:
 
     def sums(self, per_slot: IntArray) -> IntArray:
         """[D] sums over each domain's nodes."""
+        return self.parted_sums(per_slot[self.slots])
+
+    def parted_sums(self, amounts: IntArray) -> IntArray:
+        """[D] sums over each domain's part of amounts that are in the order of `slots`."""
         if not len(self):
             return np.zeros(0, dtype=np.int64)
-        sums: IntArray = np.add.reduceat(per_slot[self.slots], self.starts)
+        sums: IntArray = np.add.reduceat(amounts, self.starts)
         return sums
 
     def static_sums(self, name: Hashable, per_slot: Callable[[], IntArray]) -> IntArray:

@@ -74,10 +74,15 @@ class NodeOffer:
         if known is None:
             row = self.nodes.row(resource)
             amount = int(self.requests[row]) if row < len(self.requests) else 0
-            free = self.nodes.free[row][self.where]
+            free = self.free(row)
             known = self._shifted(row, free - self.pods * amount if amount else free)
             self._left[resource] = known
         return known
+
+    def free(self, row: int) -> IntArray:
+        """Free amounts of a resource row, without the pods to come."""
+        free: IntArray = self.nodes.free[row][self.where]
+        return free
 
     def _shifted(self, row: int, amounts: IntArray) -> IntArray:
         shift = self.nodes.score_shifts[row]
@@ -243,7 +248,11 @@ class LocalKeys:
         return fits
 
     def _scored(self, row: KeyRow, where: _Where, pods: IntArray | int) -> IntArray:
-        offer = NodeOffer(self._snapshot.nodes, row.requests, where, pods)
+        return self.keys_of(row, NodeOffer(self._snapshot.nodes, row.requests, where, pods))
+
+    def keys_of(self, row: KeyRow, offer: NodeOffer) -> IntArray:
+        """Keys of the offer's nodes, if one more pod of the row's shape fits there."""
+        where = offer.where
         total = row.base[where]
         for item in self._profile.fit_scores:
             total = total + (

@@ -1,13 +1,14 @@
 """All candidate domains of a group at once, where that is exactly what simulating one after the other would give.
 
-It is for trees of one shape of pod that reads one node at a time, if all leaves end in domains of the same labels: the
-recursion in counts (`core.counted`) then answers for every candidate in one go. A candidate counts as tried if
-capacity does not rule it out, as in the plain recursion: its status, its counters and its score are those of a whole
-simulation, though no pod was given a node. Anything else is for the plain form, one candidate at a time.
+It is for trees whose pods read one node at a time and whose leaves end in domains of one chain of labels, each inside
+the one before: the recursion over lanes (`core.lanes`) then answers for every candidate in one go. A candidate counts
+as tried if capacity does not rule it out, as in the plain recursion: its status, its counters and its score are those
+of a whole simulation, whether or not pods were given nodes for it. Anything else is simulated, one by one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from operator import itemgetter
@@ -18,23 +19,28 @@ import numpy as np
 from muster.core.arrays import IntArray, Slots
 from muster.core.candidate_outcomes import Outcomes
 from muster.core.capacity import rooms_of
-from muster.core.counted import CountedRecursion, LevelAmounts
+from muster.core.counted_stage import CountedStage, LevelAmounts
 from muster.core.cuts import Level, levels_of
-from muster.core.decision import Status
 from muster.core.domains import Domain
 from muster.core.framework import PlacementView, Profile
+from muster.core.lanes import Form, LaneRecursion, SavedT
+from muster.core.ordering import batches_of
+from muster.core.picked_stage import PickedStage
 from muster.core.placement_view import requested_rows
 from muster.core.pod_placement import PodPlacer
 from muster.core.signature import Signature
 from muster.core.snapshot import Snapshot
 from muster.core.tree import GroupTree, Unit, leaves
+from muster.core.trial import bound_pods
 
 _LARGEST_SUM = 2**62
+_FEW_DOMAINS = 6
+"""Up to so many innermost domains are simulated as quickly one by one, unless counts are enough."""
 Path = tuple[str, ...]
 
 
 class Rehearsal(Protocol):
-    """Finds the outcomes of candidates without simulating them."""
+    """Finds the outcomes of candidates without simulating them one by one."""
 
     def outcomes(self, group: GroupTree, outer: Domain, places: Slots) -> Outcomes | None:
         """Of the group in the domains of its label at these places (by value); None: simulate them."""
@@ -56,91 +62,80 @@ class Lockstep:
     unit: Unit
     profile: Profile
     placer: PodPlacer
-    _rows: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    _forms: dict[int, tuple[GroupTree, Form]] = field(default_factory=dict)
 
     def outcomes(self, group: GroupTree, outer: Domain, places: Slots) -> Outcomes | None:
-        path, signature = _only_path(group), self._only_shape(group)
-        if path is None or signature is None:
+        path = _longest_path(group)
+        if path is None or self.unit.excluded_nodes or not len(places):
             return None
-        rows = {row for scored in _constrained(group) for row in self._rows_of(scored)}
-        if not self._sums_are_safe(rows):
+        shapes = self._shapes(group)
+        forms = {id(each): self._form(each) for each in _admissible(group)}
+        rows = {row for form in forms.values() for row in form.rows}
+        if not shapes or not self._sums_are_safe(rows):
             return None
-        levels = levels_of(self.snapshot, outer, path)
-        recursion = self._recursion(signature, levels, rows)
-        return self._outcomes(recursion, group, levels[0], places)
+        levels, scorer = levels_of(self.snapshot, outer, path), self.profile.placement_scorer
+        if len(shapes) == 1 and set(_paths(group)) == {path}:
+            counted = self._counted_stage(shapes[0], levels, rows)
+            return _outcomes(LaneRecursion(counted, forms, scorer), group, levels[0], places)
+        if len(levels[-1]) <= _FEW_DOMAINS:
+            return None
+        picked = PickedStage(rooms_of(self.snapshot, self.placer), levels)
+        return _outcomes(LaneRecursion(picked, forms, scorer), group, levels[0], places)
 
-    def _outcomes(
-        self, recursion: CountedRecursion, group: GroupTree, level: Level, places: Slots
-    ) -> Outcomes:
-        statuses = recursion.failures(group, 0)
-        tried = np.zeros(len(level), dtype=np.bool_)
-        tried[places] = statuses[places] == 0
-        attempts = recursion.attempt(group, 0, tried)
-        statuses[tried] = attempts.statuses[tried]
-        statuses = statuses[places]
-        good = np.flatnonzero(statuses == Status.SUCCESS)
-        views = recursion.views(group, 0, places[good], np.zeros_like(recursion.taken))
-        ranks = np.full(len(places), -1, dtype=np.int64)
-        ranks[good] = self.profile.placement_scorer.ranks(views)
-
-        def view(place: int) -> PlacementView:
-            return views[int(np.searchsorted(good, place))]
-
-        domains = [level.domains[place] for place in places.tolist()]
-        return Outcomes(domains, statuses, ~tried[places], attempts.satisfied[places], ranks, view)
-
-    def _recursion(self, signature: Signature, levels: tuple[Level, ...], rows: set[int]) -> CountedRecursion:
+    def _counted_stage(self, signature: Signature, levels: tuple[Level, ...], rows: set[int]) -> CountedStage:
+        rooms, nodes = rooms_of(self.snapshot, self.placer), self.snapshot.nodes
         cells = np.arange(len(levels[-1]))
         amounts: list[LevelAmounts] = []
         for level in reversed(levels):
-            amounts.insert(0, self._amounts(signature, level, rows, cells))
+            offered = {
+                row: level.static_sums(row, partial(itemgetter(row), nodes.allocatable)) for row in rows
+            }
+            by_level = LevelAmounts(
+                level=level,
+                room=rooms.sums(signature, level, "free"),
+                room_if_empty=rooms.sums(signature, level, "allocatable"),
+                used={row: offered[row] - level.sums(nodes.free[row]) for row in rows},
+                allocatable=offered,
+                cells=cells,
+            )
+            amounts.insert(0, by_level)
             cells = level.parents[cells]
         requests = self.snapshot.requests(signature.index)
-        return CountedRecursion(
-            levels=tuple(amounts),
-            could=amounts[-1].could_room > 0,
-            requests={row: int(requests[row]) for row in rows},
-            rows=self._rows_of,
-            scorer=self.profile.placement_scorer,
-        )
+        return CountedStage(tuple(amounts), {row: int(requests[row]) for row in rows})
 
-    def _amounts(self, signature: Signature, level: Level, rows: set[int], cells: IntArray) -> LevelAmounts:
-        rooms, nodes = rooms_of(self.snapshot, self.placer), self.snapshot.nodes
-        allocatable = {
-            row: level.static_sums(row, partial(itemgetter(row), nodes.allocatable)) for row in rows
-        }
-        return LevelAmounts(
-            level=level,
-            room=rooms.sums(signature, level, "free"),
-            could_room=rooms.sums(signature, level, "allocatable"),
-            used={row: allocatable[row] - level.sums(nodes.free[row]) for row in rows},
-            allocatable=allocatable,
-            cells=cells,
-        )
-
-    def _rows_of(self, group: GroupTree) -> tuple[int, ...]:
-        known = self._rows.get(id(group))
+    def _form(self, group: GroupTree) -> Form:
+        known = self._forms.get(id(group))
         if known is None:
-            known = self._rows[id(group)] = requested_rows(self.snapshot, group)
-        return known
+            known = self._forms[id(group)] = group, self._form_anew(group)
+        return known[1]
 
-    def _only_shape(self, group: GroupTree) -> Signature | None:
-        """The one shape of all pods that may be placed, if such pods read one node at a time; else None."""
-        known: Signature | None = None
-        for leaf in _admissible_leaves(group):
-            if not self.unit.excluded_nodes.keys().isdisjoint(leaf.pods.ids):
-                return None
-            for index in set(leaf.pods.signatures):
-                signature = self.snapshot.signatures[index]
-                known = known or signature
-                if signature.shape != known.shape or not self.placer.is_local(signature):
-                    return None
-        if known is None:
-            return None
-        row = self.placer.keys.row(known)
-        return known if row.one_by_one and not row.exclusive else None
+    def _form_anew(self, group: GroupTree) -> Form:
+        runs: list[tuple[Signature, int]] = []
+        for batch in batches_of(self.snapshot, self.unit, group.pods) if group.is_leaf else ():
+            signature, number = self.snapshot.signatures[batch.signature], len(batch.pods)
+            if runs and runs[-1][0].shape == signature.shape:
+                signature, number = runs[-1][0], runs.pop()[1] + number
+            runs.append((signature, number))
+        rows = requested_rows(self.snapshot, group) if group.topology_key is not None else ()
+        content = (
+            *(group.topology_key, group.minimum, bound_pods(group), rows),
+            tuple((signature.shape, number) for signature, number in runs),
+            tuple(self._form(child).content for child in group.children if child.admissible),
+        )
+        return Form(content, tuple(runs), rows)
 
-    def _sums_are_safe(self, rows: set[int]) -> bool:
+    def _shapes(self, group: GroupTree) -> list[Signature]:
+        """The shapes of all pods that may be placed; none unless all of them read one node and may share it."""
+        shapes: dict[int, Signature] = {}
+        for index in _signatures(group):
+            signature = self.snapshot.signatures[index]
+            if not self.placer.is_local(signature):
+                return []
+            shapes.setdefault(signature.shape, signature)
+        rows = map(self.placer.keys.row, shapes.values())
+        return list(shapes.values()) if all(row.one_by_one and not row.exclusive for row in rows) else []
+
+    def _sums_are_safe(self, rows: Iterable[int]) -> bool:
         """Whether no sum over all nodes overflows."""
         nodes = self.snapshot.nodes
         most = _LARGEST_SUM // nodes.size
@@ -150,14 +145,38 @@ class Lockstep:
         )
 
 
-def _only_path(group: GroupTree) -> Path | None:
-    """The labels that lead to every leaf, if they are the same for all."""
+def _outcomes(recursion: LaneRecursion[SavedT], group: GroupTree, level: Level, places: Slots) -> Outcomes:
+    statuses = recursion.failures(group, 0)
+    tried = np.zeros(len(level), dtype=np.bool_)
+    tried[places] = statuses[places] == 0
+    found = recursion.outcomes(group, 0, tried)
+    ranks: IntArray = np.full(len(level), -1, dtype=np.int64)
+    ranks[found.good] = recursion.scorer.ranks(found.views)
+
+    def view(place: int) -> PlacementView:
+        return found.views[int(np.searchsorted(found.good, places[place]))]
+
+    return Outcomes(
+        domains=[level.domains[place] for place in places.tolist()],
+        statuses=np.where(tried, found.statuses, statuses)[places],
+        pruned=~tried[places],
+        satisfied=found.satisfied[places],
+        ranks=ranks[places],
+        view=view,
+    )
+
+
+def _longest_path(group: GroupTree) -> Path | None:
+    """The labels that lead to the innermost leaves, if those that lead to any other are the first of them."""
     paths = set(_paths(group))
-    return paths.pop() if len(paths) == 1 else None
+    if None in paths:
+        return None
+    longest = max((path for path in paths if path is not None), key=len)
+    return longest if all(path == longest[: len(path)] for path in paths if path is not None) else None
 
 
 def _paths(group: GroupTree) -> list[Path | None]:
-    """Labels of the constraints from the group down to each leaf that may be placed; None where counts cannot tell."""
+    """Labels of the constraints from the group down to each leaf that may be placed; None where lanes cannot tell."""
     own = (group.topology_key,) if group.topology_key is not None else ()
     if group.is_leaf:
         return [own]
@@ -167,13 +186,17 @@ def _paths(group: GroupTree) -> list[Path | None]:
     return [None if path is None else (*own, *path) for path in below] or [None]
 
 
-def _admissible_leaves(group: GroupTree) -> list[GroupTree]:
-    if group.is_leaf:
-        return [group]
-    return [leaf for child in group.children if child.admissible for leaf in _admissible_leaves(child)]
+def _admissible(group: GroupTree) -> list[GroupTree]:
+    """The group and all below it that may be placed."""
+    return [
+        group,
+        *(each for child in group.children if child.admissible for each in _admissible(child)),
+    ]
 
 
-def _constrained(group: GroupTree) -> list[GroupTree]:
-    """Groups of the subtree that choose a domain, whose candidates are scored."""
-    below = [each for child in group.children if child.admissible for each in _constrained(child)]
-    return [group, *below] if group.topology_key is not None else below
+def _signatures(group: GroupTree) -> set[int]:
+    """Of all pods that may be placed."""
+    found: set[int] = set()
+    for each in _admissible(group):
+        found.update(each.pods.signatures)
+    return found

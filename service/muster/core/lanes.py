@@ -1,0 +1,345 @@
+"""The recursion for all domains of a level at once: what simulating each of them alone would come to (KEP-6012).
+
+Domains of one level do not overlap, so a group is decided in all of them, its lanes, by the same few operations on
+columns. Mirrors `core.recursion` step by step; how pods take room is for a stage to say, and which trees qualify for
+`core.lockstep`. What groups alike come to in a domain is looked up while nothing in the domain has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+
+from muster.core.arrays import BoolArray, IntArray
+from muster.core.decision import Status
+from muster.core.framework import PlacementScorer, PlacementViews
+from muster.core.signature import Signature
+from muster.core.tree import GroupTree
+from muster.core.trial import UNSUCCESSFUL, already_holds, begin, bound_pods
+
+_UNTRIED = 0
+_Room = Callable[[Signature, int], IntArray]
+_SUCCESS = int(Status.SUCCESS)
+_UNSCHEDULABLE = int(Status.UNSCHEDULABLE)
+_UNRESOLVABLE = int(Status.UNSCHEDULABLE_AND_UNRESOLVABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """All of a group that bears on what it comes to; equal for groups alike. runs: a leaf's pods by shape, in order."""
+
+    content: Hashable
+    runs: tuple[tuple[Signature, int], ...]
+    rows: tuple[int, ...]
+
+
+SavedT = TypeVar("SavedT")
+"""What a stage needs to come back to an earlier state."""
+
+
+class Stage(Protocol[SavedT]):
+    """Room in all domains of some levels, and how pods of a shape take it. D: domains of the level in question."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many domains each level has."""
+        ...
+
+    def parents(self, level: int) -> IntArray:
+        """[D] their domains on the level above."""
+        ...
+
+    def ids(self, level: int) -> IntArray:
+        """[D] numbers of states: equal numbers of a domain at two times mean that it was the same."""
+        ...
+
+    def room(self, signature: Signature, level: int) -> IntArray:
+        """[D] pods of a shape that fit now."""
+        ...
+
+    def room_if_empty(self, signature: Signature, level: int) -> IntArray:
+        """[D] pods of a shape that would fit if nothing ran there."""
+        ...
+
+    def take(self, signature: Signature, wanted: IntArray, level: int) -> IntArray:
+        """[D] how many of the wanted pods were assumed."""
+        ...
+
+    def placed(self, level: int) -> IntArray:
+        """[D] pods assumed by now."""
+        ...
+
+    def used(self, row: int, level: int) -> IntArray:
+        """[D] amounts of a resource row in use, with what is assumed."""
+        ...
+
+    def allocatable(self, row: int, level: int) -> IntArray: ...
+
+    def save(self) -> SavedT: ...
+
+    def restore(self, saved: SavedT) -> None: ...
+
+    def take_back(self, saved: SavedT, lanes: BoolArray, level: int) -> None:
+        """Restore some domains of a level only."""
+        ...
+
+
+class LaneTrials:
+    """One group's trials in all D domains of a level.
+
+    statuses: [D]; 0 where not tried. chosen: of a constrained group, the place of its domain on the next level.
+    Over the domains in which the group's children are placed: satisfied, and of a leaf what is left of each run.
+    """
+
+    def __init__(
+        self, group: GroupTree, level: int, sizes: tuple[int, ...], runs: int, *, constrained: bool
+    ) -> None:
+        inside = level + constrained
+        self.group = group
+        self.inside = inside
+        self.statuses: IntArray = np.zeros(sizes[level], dtype=np.int64)
+        self.satisfied: IntArray = np.zeros(sizes[inside], dtype=np.int64)
+        self.chosen: IntArray | None = np.zeros(sizes[level], dtype=np.int64) if constrained else None
+        self.left: IntArray = np.zeros((runs, sizes[inside]), dtype=np.int64)
+        self.children: list[LaneTrials] = []
+
+
+class _Table:
+    """What groups of one form came to in the D domains of a level, and in which states of theirs."""
+
+    def __init__(self, size: int, rows: int) -> None:
+        self.ids: IntArray = np.full(size, -1, dtype=np.int64)
+        self.statuses: IntArray = np.zeros(size, dtype=np.int64)
+        self.satisfied: IntArray = np.zeros(size, dtype=np.int64)
+        self.placed: IntArray = np.zeros(size, dtype=np.int64)
+        self.used: IntArray = np.zeros((rows, size), dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LaneOutcomes:
+    """Of the lanes tried: statuses, satisfied [D]; and what the scorer is shown of those at `good`."""
+
+    statuses: IntArray
+    satisfied: IntArray
+    good: IntArray
+    views: PlacementViews
+
+
+@dataclass(slots=True)
+class LaneRecursion(Generic[SavedT]):
+    """Rehearses groups on a stage. forms: of every group of the tree that may be placed, by identity."""
+
+    stage: Stage[SavedT]
+    forms: dict[int, Form]
+    scorer: PlacementScorer
+    _tables: dict[tuple[Hashable, int], _Table] = field(default_factory=dict)
+
+    def outcomes(self, group: GroupTree, level: int, tried: BoolArray) -> LaneOutcomes:
+        """Try minimum and fill of the group in each of the domains; nothing stays assumed."""
+        table, form = self._table(group, level), self.forms[id(group)]
+        stale = tried & (table.ids != self.stage.ids(level))
+        if stale.any():
+            self._renew(table, group, level, stale)
+        good = np.flatnonzero(tried & (table.statuses == _SUCCESS))
+        views = PlacementViews(
+            table.placed[good],
+            tuple(table.used[:, good]),
+            tuple(self.stage.allocatable(row, level)[good] for row in form.rows),
+        )
+        return LaneOutcomes(table.statuses, table.satisfied, good, views)
+
+    def failures(self, group: GroupTree, level: int) -> IntArray:
+        """[D] as `CapacityBound.failures`, with what is assumed."""
+        may_hold = self._holds(group, level, self.stage.room)
+        if may_hold.all():
+            return np.zeros(len(may_hold), dtype=np.int64)
+        could_hold = self._holds(group, level, self.stage.room_if_empty)
+        failures: IntArray = np.where(may_hold, 0, np.where(could_hold, _UNSCHEDULABLE, _UNRESOLVABLE))
+        return failures
+
+    def _table(self, group: GroupTree, level: int) -> _Table:
+        form, size = self.forms[id(group)], self.stage.sizes[level]
+        table = self._tables.get((form.content, level))
+        if table is None:
+            table = self._tables[form.content, level] = _Table(size, len(form.rows))
+        return table
+
+    def _renew(self, table: _Table, group: GroupTree, level: int, lanes: BoolArray) -> None:
+        """Simulate the group in the lanes, note what it comes to, and revert."""
+        stage = self.stage
+        table.ids[lanes] = stage.ids(level)[lanes]
+        saved, before = stage.save(), stage.placed(level)
+        trials = self._trials(group, level, constrained=False)
+        self._minimum_inside(trials, trials.statuses, lanes)
+        self._fill(trials, lanes & (trials.statuses == _SUCCESS))
+        table.statuses[lanes] = trials.statuses[lanes]
+        table.satisfied[lanes] = trials.satisfied[lanes]
+        table.placed[lanes] = (stage.placed(level) - before)[lanes] + bound_pods(group)
+        for place, row in enumerate(self.forms[id(group)].rows):
+            table.used[place, lanes] = stage.used(row, level)[lanes]
+        stage.restore(saved)
+
+    def _trials(self, group: GroupTree, level: int, *, constrained: bool) -> LaneTrials:
+        runs = len(self.forms[id(group)].runs)
+        trials = LaneTrials(group, level, self.stage.sizes, runs, constrained=constrained)
+        trials.children = [
+            self._trials(child, trials.inside, constrained=child.topology_key is not None)
+            for child in group.children
+            if child.admissible
+        ]
+        return trials
+
+    def _minimum(self, trials: LaneTrials, lanes: BoolArray) -> None:
+        begun = begin(trials.group).status
+        if begun in UNSUCCESSFUL:
+            trials.statuses[lanes] = int(begun)
+        elif trials.chosen is not None:
+            self._choose(trials, trials.chosen, lanes)
+        else:
+            self._minimum_inside(trials, trials.statuses, lanes)
+
+    def _minimum_inside(self, trials: LaneTrials, statuses: IntArray, lanes: BoolArray) -> None:
+        """Assume the minimum in the lanes that hold it; statuses are written for all of them."""
+        tally = _LaneTally(trials.group, lanes)
+        saved = self.stage.save()
+        if trials.group.is_leaf:
+            self._place_pods(trials, tally)
+        for child in trials.children:
+            waits = tally.waits
+            if not waits.any():
+                break
+            if not already_holds(child.group):
+                self._minimum(child, waits)
+                tally.count(waits, child.statuses)
+        statuses[lanes] = tally.statuses[lanes]
+        trials.satisfied[lanes] = tally.satisfied[lanes]
+        failed = lanes & (tally.statuses != _SUCCESS)
+        if failed.any():
+            self.stage.take_back(saved, failed, trials.inside)
+
+    def _place_pods(self, leaf: LaneTrials, tally: _LaneTally) -> None:
+        """A leaf's pods up to its minimum, run by run."""
+        runs = self.forms[id(leaf.group)].runs
+        for place, (_, number) in enumerate(runs):
+            leaf.left[place, tally.lanes] = number
+        for place, (signature, number) in enumerate(runs):
+            waits = tally.waits
+            if not waits.any():
+                break
+            wanted = np.where(waits, np.minimum(tally.missing, number), 0)
+            placed = self.stage.take(signature, wanted, leaf.inside)
+            tally.place(placed)
+            short = waits & (placed < wanted)
+            leaf.left[place, waits] = np.where(short, 0, number - placed)[waits]
+            if short.any():
+                lost = np.where(short, np.minimum(number - placed, tally.spare + 1), 0)
+                tally.fail(lost, self.stage.room_if_empty(signature, leaf.inside) > 0)
+
+    def _choose(self, trials: LaneTrials, chosen: IntArray, lanes: BoolArray) -> None:
+        """Try all domains of the next level inside the lanes and assume the minimum in the best of each lane."""
+        group, level = trials.group, trials.inside
+        parents = self.stage.parents(level)
+        inside = lanes[parents]
+        statuses = np.where(inside, self.failures(group, level), 0)
+        tried = inside & (statuses == 0)
+        outcomes = self.outcomes(group, level, tried)
+        statuses[tried] = outcomes.statuses[tried]
+        good, ranks = outcomes.good, self.scorer.ranks(outcomes.views)
+        order = good[np.lexsort((good, -ranks, parents[good]))]
+        winners = order[np.diff(parents[order], prepend=-1) > 0]
+        trials.statuses[lanes] = _UNRESOLVABLE
+        trials.statuses[parents[statuses == _UNSCHEDULABLE]] = _UNSCHEDULABLE
+        trials.statuses[parents[winners]] = _SUCCESS
+        chosen[parents[winners]] = winners
+        self._minimum_inside(trials, statuses, _mask(len(parents), winners))
+
+    def _fill(self, trials: LaneTrials, lanes: BoolArray) -> None:
+        if trials.chosen is not None:
+            lanes = _mask(self.stage.sizes[trials.inside], trials.chosen[lanes])
+        for (signature, _), left in zip(self.forms[id(trials.group)].runs, trials.left, strict=True):
+            wanted = np.where(lanes, left, 0)
+            if wanted.any():
+                self.stage.take(signature, wanted, trials.inside)
+        for child in trials.children:
+            untried = lanes & (child.statuses == _UNTRIED)
+            if untried.any():
+                self._minimum(child, untried)
+        for child in trials.children:
+            self._fill(child, lanes & (child.statuses == _SUCCESS))
+
+    def _holds(self, group: GroupTree, level: int, room: _Room) -> BoolArray:
+        size = self.stage.sizes[level]
+        if group.is_leaf:
+            held = np.full(size, group.satisfied)
+            numbers: dict[int, int] = {}
+            first: dict[int, Signature] = {}
+            for signature, number in self.forms[id(group)].runs:
+                numbers[signature.shape] = numbers.get(signature.shape, 0) + number
+                first.setdefault(signature.shape, signature)
+            for shape, number in numbers.items():
+                held += np.minimum(room(first[shape], level), number)
+            leaf: BoolArray = held >= group.minimum
+            return leaf
+        able = np.zeros(size, dtype=np.int64)
+        for child in group.children:
+            if child.admissible:
+                able += self._holds(child, level, room)
+        holds: BoolArray = able >= group.minimum
+        return holds
+
+
+class _LaneTally:
+    """`feasibility.Tally` of one group in each lane."""
+
+    def __init__(self, group: GroupTree, lanes: BoolArray) -> None:
+        begun = begin(group).tally
+        self.lanes = lanes
+        self.required = begun.required
+        self.satisfied: IntArray = np.full(len(lanes), begun.satisfied, dtype=np.int64)
+        self.remaining: IntArray = np.full(len(lanes), begun.remaining, dtype=np.int64)
+        self.unschedulable: IntArray = np.zeros(len(lanes), dtype=np.int64)
+
+    @property
+    def missing(self) -> IntArray:
+        return self.required - self.satisfied
+
+    @property
+    def spare(self) -> IntArray:
+        return self.satisfied + self.remaining - self.required
+
+    @property
+    def waits(self) -> BoolArray:
+        """Lanes that have not met the minimum and may yet."""
+        waits: BoolArray = self.lanes & (self.missing > 0) & (self.spare >= 0)
+        return waits
+
+    @property
+    def statuses(self) -> IntArray:
+        """Once nothing waits any more."""
+        failed = np.where(self.spare + self.unschedulable >= 0, _UNSCHEDULABLE, _UNRESOLVABLE)
+        statuses: IntArray = np.where(self.missing <= 0, _SUCCESS, failed)
+        return statuses
+
+    def place(self, numbers: IntArray) -> None:
+        self.satisfied += numbers
+        self.remaining -= numbers
+
+    def fail(self, numbers: IntArray, could: BoolArray) -> None:
+        """Remaining children were tried without success; whether removing pods could help them."""
+        self.remaining -= numbers
+        self.unschedulable += np.where(could, numbers, 0)
+
+    def count(self, lanes: BoolArray, statuses: IntArray) -> None:
+        """One child was tried in the lanes."""
+        self.remaining -= lanes
+        self.satisfied += lanes & (statuses == _SUCCESS)
+        self.unschedulable += lanes & (statuses == _UNSCHEDULABLE)
+
+
+def _mask(size: int, places: IntArray) -> BoolArray:
+    mask = np.zeros(size, dtype=np.bool_)
+    mask[places] = True
+    return mask
