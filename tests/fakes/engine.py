@@ -23,6 +23,8 @@ from muster.engine.api import (
     ObjectFilter,
     PodReport,
     PositionedUnit,
+    PreemptAnswer,
+    PreemptCall,
     QueueAnswer,
     ReportAnswer,
     ReportCall,
@@ -259,6 +261,11 @@ class FakeEngine:
         record = next((each for each in held.decisions if each.decision.unit == call.unit), None)
         queued = next((each for each in held.units if each.unit.key == call.unit), None)
         return ScheduleAnswer(record, fresh=record is not None, queue=queued)
+
+    async def preempt(self, call: PreemptCall) -> PreemptAnswer:
+        await self._enter("preempt")
+        held = self._known(call.cluster)
+        return PreemptAnswer(next(each for each in held.decisions if each.decision.unit == call.unit))
 
     async def queue(self, cluster: str, states: frozenset[UnitState]) -> QueueAnswer:
         await self._enter("queue")

@@ -242,6 +242,25 @@ class ScheduleAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class PreemptCall:
+    """`unit` may be any object of a unit."""
+
+    cluster: str
+    unit: ObjectKey
+    validate_only: bool = False
+    identity: RequestIdentity | None = None
+    encode_answer: Callable[[PreemptAnswer], bytes] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptAnswer:
+    """`not_possible`: the rule that kept preemption from being tried; "" if it was, or none is needed."""
+
+    decision: DecisionRecord
+    not_possible: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class QueueAnswer:
     """The queue in its order at `revision`."""
 
@@ -308,6 +327,8 @@ class SchedulingEngine(Protocol):
         ...
 
     async def schedule(self, call: ScheduleCall) -> ScheduleAnswer: ...
+
+    async def preempt(self, call: PreemptCall) -> PreemptAnswer: ...
 
     async def queue(self, cluster: str, states: frozenset[UnitState]) -> QueueAnswer: ...
 

@@ -139,6 +139,7 @@ class CycleRunner:
             unit = build_unit(self._cluster, row.key)
             if not unit.root.admissible and row.key not in self._cluster.layouts.faults:
                 set_back(Mutation(self._cluster, self._tools.clock.now_us()), row.key)
+                self._answer_probes(row.key, None)
                 return
             verdict = await self.verdict(unit, caller)
             decision: Decision | None = verdict.decision
@@ -178,14 +179,7 @@ class CycleRunner:
     def _put_back(self, unit: Unit, decision: Decision, verdict: Verdict) -> None:
         """Answer those who asked for a preemption that none is needed. The unit is tried again, which binds it."""
         cluster, now_us = self._cluster, self._tools.clock.now_us()
-        number = len(decision.assignments.pods)
-        fitting = varied(
-            decision,
-            code=DecisionCode.FITS_WITHOUT_PREEMPTION,
-            assignments=Assignments(),
-            message=f"{number} {'pod fits' if number == 1 else 'pods fit'} without preemption",
-        )
-        self._answer_probes(unit.key, uncommitted(cluster, unit, verdict, fitting, now_us))
+        self._answer_probes(unit.key, uncommitted(cluster, unit, verdict, fitting(decision), now_us))
         if cluster.queue.landed(unit.key):
             mutation = Mutation(cluster, now_us)
             settle_unit(mutation, unit.key)
@@ -280,6 +274,17 @@ class CycleRunner:
             tools.clients_evict,
             *(() if found is None else (found.preemption.eviction_timeout_seconds,)),
         )
+
+
+def fitting(decision: Decision) -> Decision:
+    """What is told of a decision that places pods to those who want to preempt, but bind nothing."""
+    number = len(decision.assignments.pods)
+    return varied(
+        decision,
+        code=DecisionCode.FITS_WITHOUT_PREEMPTION,
+        assignments=Assignments(),
+        message=f"{number} {'pod fits' if number == 1 else 'pods fit'} without preemption",
+    )
 
 
 def uncommitted(

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TypeVar
 
 from muster.core.framework import Profile
-from muster.engine import scheduling
+from muster.engine import preempting, scheduling
 from muster.engine.api import (
     ApplyAnswer,
     ApplyCall,
@@ -22,6 +22,8 @@ from muster.engine.api import (
     ListAnswer,
     ObjectFilter,
     PositionedUnit,
+    PreemptAnswer,
+    PreemptCall,
     QueueAnswer,
     ReportAnswer,
     ReportCall,
@@ -198,13 +200,23 @@ class Engine:
 
         async def work() -> ScheduleAnswer:
             answer = await scheduling.schedule(service, self._clock, call, last)
-            if call.identity is not None and call.encode_answer is not None:
-                service.keep_answer(call.identity, call.encode_answer(answer), self._clock.now_us())
-                await service.durable()
+            await self._keep(service, call.identity, call.encode_answer, answer)
             return answer
 
         if call.validate_only:
             return await scheduling.dry_run(service, self._clock, call.unit, last)
+        return await self._requests.once(call.cluster, call.identity, call.encode_answer, work)
+
+    async def preempt(self, call: PreemptCall) -> PreemptAnswer:
+        service = self._service(call.cluster)
+
+        async def work() -> PreemptAnswer:
+            answer = await preempting.preempt(service, self._clock, call)
+            await self._keep(service, call.identity, call.encode_answer, answer)
+            return answer
+
+        if call.validate_only:
+            return await preempting.preempt(service, self._clock, call)
         return await self._requests.once(call.cluster, call.identity, call.encode_answer, work)
 
     async def queue(self, cluster: str, states: frozenset[UnitState]) -> QueueAnswer:
@@ -299,6 +311,18 @@ class Engine:
         return await self._requests.once(
             service.cluster.name, identity, encode, lambda: self._written(service, step, identity, encode)
         )
+
+    async def _keep(
+        self,
+        service: ClusterService,
+        identity: RequestIdentity | None,
+        encode: Callable[[Answer], bytes] | None,
+        answer: Answer,
+    ) -> None:
+        """Keep the answer of a call that waited for cycles, if it may come again."""
+        if identity is not None and encode is not None:
+            service.keep_answer(identity, encode(answer), self._clock.now_us())
+            await service.durable()
 
     async def _written(
         self,

@@ -9,6 +9,8 @@ from grpc import aio
 from muster.engine.api import (
     DecisionFilter,
     PositionedUnit,
+    PreemptAnswer,
+    PreemptCall,
     ScheduleAnswer,
     ScheduleCall,
     SchedulingEngine,
@@ -77,7 +79,28 @@ class SchedulerServicer(scheduler_service_pb2_grpc.SchedulerServiceServicer):
         return encoder.message(await self._engine.schedule(call))
 
     async def Preempt(self, request: pb.PreemptRequest, context: Context) -> pb.PreemptResponse:
-        _refuse_unimplemented("Preempt", "this server places units into free room and evicts nothing")
+        """One cycle for the unit that `unit` belongs to, which may evict others for it and binds nothing."""
+        faults = RequestFaults()
+        cluster = faults.cluster(request.cluster)
+        unit = faults.ref(request.unit, "unit", present=request.HasField("unit"), allowed=UNIT_KINDS)
+        faults.request_id(request.request_id)
+        faults.refuse()
+        identity = identity_of("Preempt", request.request_id, request)
+        if identity is not None and (kept := await self._engine.find_replay(cluster, identity)) is not None:
+            return pb.PreemptResponse.FromString(kept)
+        if request.unit.uid:
+            await checked_uid(self._engine, cluster, unit, request.unit.uid)
+        encoder = AnswerEncoder[PreemptAnswer, pb.PreemptResponse](
+            lambda answer: _preempt_response(cluster, answer)
+        )
+        call = PreemptCall(
+            cluster=cluster,
+            unit=unit,
+            validate_only=request.validate_only,
+            identity=identity,
+            encode_answer=encoder.to_bytes if identity is not None else None,
+        )
+        return encoder.message(await self._engine.preempt(call))
 
     async def Simulate(self, request: pb.SimulateRequest, context: Context) -> pb.SimulateResponse:
         _refuse_unimplemented(
@@ -133,6 +156,13 @@ def _schedule_response(cluster: str, answer: ScheduleAnswer) -> pb.ScheduleRespo
         fresh=answer.fresh,
         queue=None if answer.queue is None else encode_unit(answer.queue),
     )
+
+
+def _preempt_response(cluster: str, answer: PreemptAnswer) -> pb.PreemptResponse:
+    response = pb.PreemptResponse(decision=fitted(cluster, answer.decision))
+    if answer.not_possible:
+        response.decision.preemption.not_possible = answer.not_possible
+    return response
 
 
 def _refuse_unimplemented(method: str, why: str) -> NoReturn:

@@ -1,14 +1,20 @@
-"""Decisions as they are answered: the record, the result of each group, assignments in columns."""
+"""Decisions as they are answered: the record, the result of each group, assignments in columns, who must go."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
 
-from muster.core.decision import Decision, GroupResult, Reason
+from muster.core.decision import Decision, GroupResult, Preemption, PreemptionEnd, Reason, UnitFate
 from muster.engine.ports import AssignmentColumns, DecisionRecord
 from muster.rpc.codec.meta import encode_ref
 from muster.rpc.codec.times import to_duration, to_timestamp
 from muster.v1 import decision_pb2 as pb
+
+NOT_POSSIBLE = {
+    PreemptionEnd.NO_FIT: "it would not fit even if all units of lower priority were gone",
+    PreemptionEnd.NO_GAIN: "no more of it would fit even if all units of lower priority were gone",
+}
 
 
 def encode_decision(cluster: str, record: DecisionRecord) -> pb.Decision:
@@ -31,6 +37,8 @@ def encode_decision(cluster: str, record: DecisionRecord) -> pb.Decision:
     )
     if decision.result is not None:
         message.result.CopyFrom(encode_result(decision.result))
+    if decision.preemption is not None:
+        message.preemption.CopyFrom(_encode_preemption(decision.preemption, record))
     return message
 
 
@@ -75,6 +83,34 @@ def encode_reasons(reasons: Iterable[Reason]) -> list[pb.Reason]:
         if message not in found:
             found.append(message)
     return found
+
+
+def _encode_preemption(preemption: Preemption, record: DecisionRecord) -> pb.Preemption:
+    pods = {
+        ordinal: pb.DisruptedPod(
+            namespace=namespace, name=name, uid=uid, node_name=node, grace_period_seconds=grace
+        )
+        for ordinal, namespace, name, uid, node, grace in zip(
+            *(getattr(record.disrupted, column.name) for column in fields(record.disrupted)), strict=True
+        )
+    }
+    return pb.Preemption(
+        victims=[_encode_unit(each, pods) for each in preemption.victims],
+        reprieved=[_encode_unit(each, pods) for each in preemption.reprieved],
+        budget_violations=preemption.pods_over_budget,
+        nominations=encode_assignments(record.nominations) if record.nominations.pods else None,
+        not_possible=NOT_POSSIBLE.get(preemption.end, ""),
+    )
+
+
+def _encode_unit(unit: UnitFate, pods: Mapping[int, pb.DisruptedPod]) -> pb.DisruptionUnit:
+    return pb.DisruptionUnit(
+        ref=encode_ref(unit.unit),
+        priority=unit.priority,
+        violates_budget=unit.breaks_budget,
+        reason=unit.reason,
+        pods=[pods[ordinal] for ordinal in unit.pods if ordinal in pods],
+    )
 
 
 def _encode_search(decision: Decision) -> pb.Search:
