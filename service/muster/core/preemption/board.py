@@ -42,19 +42,31 @@ class Board:
         return Placement(self._ids, self._column, np.array(self._where, dtype=np.intp), self._kinds)
 
     def beside(self, units: IntArray) -> BoolArray:
-        """For each of the units, in their order, whether there is room for it as pods stand; those it is for are put back."""
-        stay = np.ones(len(units), dtype=np.bool_)
-        usage, loaded = self._usage, self._load.any(axis=0)
-        meets = loaded[usage.slots]
-        crowded = np.logical_or.reduceat(np.append(meets, [False]), usage.firsts[:-1]) if len(units) else stay
-        for place in np.flatnonzero(crowded[units]).tolist():
-            stay[place] = self.takes(int(units[place]))
-        clear = units[~crowded[units]]
-        if len(clear):
-            back = np.zeros(len(usage.firsts) - 1, dtype=np.bool_)
-            back[clear] = True
-            self._free -= usage.freed(back)
-        return stay
+        """For each of the units, in their order, whether there is room for it with those before it as pods stand.
+
+        The board is not to be used afterwards.
+        """
+        loaded: BoolArray = np.logical_or.reduce(self._load, axis=0)
+        at = np.flatnonzero(loaded[self._usage.slots])
+        firsts = np.searchsorted(self._usage.owners[at], np.arange(len(self._usage.firsts))).tolist()
+        slots = self._usage.slots[at].tolist()
+        rows = np.flatnonzero(self._load.any(axis=1))
+        amounts = self._usage.amounts[np.ix_(rows, at)].T.tolist()
+        # A resource that no pod of the preemptor on a node asks for is never short there.
+        left = np.where(self._load[rows] > 0, self._free[rows], 2**62)[:, loaded]
+        room = dict(zip(np.flatnonzero(loaded).tolist(), left.T.tolist(), strict=True))
+        stay = [True] * len(units)
+        for place, unit in enumerate(units.tolist()):
+            entries = range(firsts[unit], firsts[unit + 1])
+            rests = [
+                [has - takes for has, takes in zip(room[slots[entry]], amounts[entry], strict=True)]
+                for entry in entries
+            ]
+            if any(min(rest) < 0 for rest in rests):
+                stay[place] = False
+            else:
+                room.update(zip((slots[entry] for entry in entries), rests, strict=True))
+        return np.array(stay, dtype=np.bool_)
 
     def settle(self, unit: int) -> None:
         """The unit's fate is sealed: from now on its room is free for good, or taken."""

@@ -1,4 +1,4 @@
-"""Simulations of who is gone: the tree placed anew by the recursion with some potential victims away (semantics 5.6).
+"""The ground that preemption simulates on: the snapshot with some potential victims away (semantics 5.6).
 
 The snapshot is left as it was found by everything here. If all that bears on the unit's pods is amounts, victims are
 taken away as amounts alone, which costs little however many they are; else they go as the pods that they are, so that
@@ -13,21 +13,15 @@ import numpy as np
 
 from muster.core.arrays import BoolArray
 from muster.core.bound_pods import grouped
-from muster.core.decision import Status
-from muster.core.domains import CLUSTER, Domain
 from muster.core.observer import NullObserver
-from muster.core.preemption.placement import Placement, PodKinds
+from muster.core.preemption.placement import PodKinds
 from muster.core.preemption.usage import Usage, usage_of
 from muster.core.preemption.victims import Victims
 from muster.core.recursion import Recursion
 from muster.core.search.packing import Budget
 from muster.core.snapshot import Snapshot
-from muster.core.tree import GroupTree, Unit, leaves
+from muster.core.tree import Unit, leaves
 from muster.core.trial import Ledger
-
-_PLACING = 50
-"""Steps of the move budget that one placing costs, with one more for each pod and for so many nodes:"""
-_NODES_A_STEP = 10
 
 
 @dataclass(slots=True)
@@ -73,26 +67,6 @@ class Ground:
         for signature, slots, numbers in grouped(self.victims.signatures[gone], self.victims.slots[gone]):
             self.snapshot.assume_many(signature, slots, -numbers)
 
-    def place(
-        self, evicted: BoolArray, root: GroupTree | None = None, outer: Domain = CLUSTER
-    ) -> Placement | None:
-        """All of the tree that the recursion places with these units gone; None if the root does not hold.
-
-        root, outer: the root as it is to be placed, and where.
-        """
-        nodes = len(self.snapshot.nodes.order)
-        self.budget.spend(_PLACING + nodes // _NODES_A_STEP + self.unit.pod_count)
-        mark = self.snapshot.mark()
-        self.remove(evicted)
-        recursion = self.fresh_recursion()
-        trial = recursion.minimum(root or self.unit.root, outer)
-        placement = None
-        if trial.status is Status.SUCCESS:
-            recursion.fill(trial, outer)
-            placement = self.kinds.placement(trial, recursion.ledger, outer)
-        self.snapshot.rollback(mark)
-        return placement
-
     def fresh_recursion(self) -> Recursion:
         """The cycle's recursion with a ledger of its own, unheard."""
         ledger = Ledger(self.snapshot, self.recursion.placer)
@@ -103,7 +77,7 @@ def reads_amounts_alone(recursion: Recursion) -> bool:
     """Whether no filter or score that reads pods concerns the unit's pods, as long as all that run are there."""
     snapshot, profile = recursion.snapshot, recursion.profile
     indexes = {index for leaf in leaves(recursion.unit.root) for index in leaf.pods.signatures}
-    readers = [*profile.pod_filters, *(item.plugin for item in profile.pod_scores)]
-    return not any(
-        reader.concerns(snapshot.signatures[index], snapshot) for index in indexes for reader in readers
-    )
+    signatures = [snapshot.signatures[index] for index in sorted(indexes)]
+    filters = any(item.concerns(pod, snapshot) for item in profile.pod_filters for pod in signatures)
+    scores = any(item.plugin.concerns(pod, snapshot) for item in profile.pod_scores for pod in signatures)
+    return not filters and not scores

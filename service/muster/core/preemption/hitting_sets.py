@@ -61,7 +61,7 @@ class _HittingSets:
     enough: list[tuple[Units, DomainPacking]] = field(default_factory=list)
     short: list[Units] = field(default_factory=list)
     _costs: dict[Units, Cost] = field(default_factory=dict)
-    _best: tuple[Cost, Units] | None = None
+    _best: tuple[Cost, Units | None] = field(init=False)
     _branches: int = 0
 
     def run(self) -> tuple[BoolArray, DomainPacking] | None:
@@ -78,17 +78,16 @@ class _HittingSets:
         return None
 
     def _cheapest_hitting(self) -> Units | None:
-        self._best, self._branches = None, 0
+        self._best, self._branches = (self.bound, None), 0
         self._branch(0, 0)
         self.oracle.ground.budget.spend(self._branches // _BRANCHES_A_STEP)
-        return None if self._best is None else self._best[1]
+        return self._best[1]
 
     def _branch(self, chosen: Units, barred: Units) -> None:
         """Extend a set by units that are not barred until it meets all demands, below the best known cost."""
         self._branches += 1
         unmet = [demand & ~barred for demand in self.demands if not demand & chosen]
-        limit = self.bound if self._best is None else self._best[0]
-        if self._least(chosen, unmet) >= limit:
+        if self._least(chosen, unmet) >= self._best[0]:
             return
         if not unmet:
             self._best = self._cost(chosen), chosen

@@ -7,7 +7,7 @@ for are those that are placed if everybody goes: as many of each leaf, and no ot
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,8 +17,8 @@ from muster.core.found_placement import assume_found
 from muster.core.preemption.ground import Ground
 from muster.core.preemption.placement import Placement
 from muster.core.search.domain_search import DomainPacking
-from muster.core.search.packing import Budget, Verdict
-from muster.core.search.problem import Problem, compile_problem
+from muster.core.search.packing import Budget, Packing, Verdict
+from muster.core.search.problem import Problem, SearchLeaf, SearchNode, compile_problem
 from muster.core.search.scaling import scaled
 from muster.core.search.search import FoundPlacement
 from muster.core.search.solver import BoundedSearch
@@ -28,7 +28,10 @@ from muster.model.meta import ObjectKey
 _MOST_NODES = 256
 _MOST_STEPS = 600
 """One question takes no more of the move budget."""
-_ASKING = 20
+_ASKING = 40
+"""Steps that a question costs beside what the packing spends, and one that is answered by what is known already:"""
+_KNOWN = 4
+_MOST_KNOWN = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +40,8 @@ class Oracle:
 
     ground: Ground
     wanted: Unit
+    _known: list[tuple[IntArray, DomainPacking]] = field(default_factory=list)
+    """What packings take of each node [N, R]: one that was found is an answer wherever it fits."""
 
     @cached_property
     def _problem(self) -> tuple[Problem, IntArray, IntArray]:
@@ -67,13 +72,43 @@ class Oracle:
     def ask(self, evicted: BoolArray) -> DomainPacking:
         """Whether all wanted pods fit with these units [U] gone."""
         problem, requests, room = self._problem
-        kept = self.ground.usage.freed(~evicted)[:, problem.slots].T
-        problem = self._on(problem, requests, room - kept)
+        room = room - self.ground.usage.freed(~evicted)[:, problem.slots].T
+        self.ground.budget.spend(_KNOWN)
+        if self._is_too_little(room):
+            return DomainPacking(Packing(Verdict.IMPOSSIBLE), {})
+        for load, packing in self._known:
+            if not ((load > room) & (load > 0)).any():
+                return packing
+        packing = self._packed(self._on(problem, requests, room))
+        if packing.packing.verdict is Verdict.FOUND and len(self._known) < _MOST_KNOWN:
+            load = np.zeros_like(room)
+            for _, kind, node, number in packing.packing.placed:
+                load[node] += number * requests[kind]
+            self._known.append((load, packing))
+        return packing
+
+    def _packed(self, problem: Problem) -> DomainPacking:
         budget = Budget(min(_MOST_STEPS, self.ground.budget.left))
         budget.spend(_ASKING)
         packing = BoundedSearch().place(problem, self.ground.snapshot.nodes, budget)
         self.ground.budget.spend(budget.spent)
         return packing
+
+    def _is_too_little(self, room: IntArray) -> bool:
+        """Whether all nodes together lack something of what the pods ask for at least."""
+        least, useful = self._least
+        return bool((np.maximum(room[useful], 0).sum(axis=0) < least).any())
+
+    @cached_property
+    def _least(self) -> tuple[IntArray, BoolArray]:
+        """[R] no selection of the wanted pods asks for less; [N] nodes that could take one."""
+        problem, requests, _ = self._problem
+        useful: BoolArray = np.logical_or.reduce(problem.hosts, axis=0)
+        return _least_of(problem.root, requests), useful
+
+    def fits(self, evicted: BoolArray) -> bool:
+        """Whether they were found to fit."""
+        return self.ask(evicted).packing.verdict is Verdict.FOUND
 
     def place(self, evicted: BoolArray) -> Placement | None:
         """Where they fit; None if they do not, or if that was not found out."""
@@ -119,12 +154,29 @@ class Oracle:
         return supply
 
 
+def is_small(ground: Ground) -> bool:
+    """Whether the oracle can be asked: nothing but amounts counts, and there are few nodes."""
+    return ground.by_amounts and len(ground.snapshot.nodes.order) <= _MOST_NODES
+
+
 def oracle_of(ground: Ground, whole: Placement) -> Oracle | None:
     """The oracle for as many pods as the placement has, which is that with everybody gone; None for large clusters."""
-    if not ground.by_amounts or len(ground.snapshot.nodes.order) > _MOST_NODES:
+    if not is_small(ground):
         return None
     placed = Counter(map(ground.kinds.leaf_of, whole.ids))
     return Oracle(ground, replace(ground.unit, root=_wanted(ground.unit.root, placed)))
+
+
+def _least_of(node: SearchNode, requests: IntArray) -> IntArray:
+    """[R] the least that a group asks for, each resource by itself."""
+    if isinstance(node, SearchLeaf):
+        pods = [row for kind, number in node.supply for row in [requests[kind]] * min(number, node.need)]
+        parts, need = np.array(pods, dtype=np.int64).reshape(-1, requests.shape[1]), node.need
+    else:
+        parts = np.array([_least_of(child, requests) for child in node.children], dtype=np.int64)
+        parts, need = parts.reshape(-1, requests.shape[1]), node.need
+    least: IntArray = np.sort(parts, axis=0)[:need].sum(axis=0)
+    return least
 
 
 def _wanted(group: GroupTree, placed: Counter[ObjectKey]) -> GroupTree:

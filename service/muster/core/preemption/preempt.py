@@ -9,24 +9,23 @@ When preemption may run at all is for `core.decide`; who is a potential victim i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from muster.core.arrays import BoolArray
 from muster.core.decision import Preemption, PreemptionEnd, Search, Status
 from muster.core.domains import CLUSTER, Domain
 from muster.core.preemption.beside import holds
+from muster.core.preemption.exchange import exchanged
 from muster.core.preemption.ground import Ground
 from muster.core.preemption.hitting_sets import cheapest
-from muster.core.preemption.oracle import Oracle, oracle_of
+from muster.core.preemption.oracle import is_small, oracle_of
 from muster.core.preemption.placement import Placement
+from muster.core.preemption.placers import Placer, in_domain, placer_for
 from muster.core.preemption.record import preemption_of
 from muster.core.preemption.reprieve import lowest_threshold, reprieved
 from muster.core.preemption.root_domains import cheapest_domains
-from muster.core.preemption.solution import Placer, Solution
+from muster.core.preemption.solution import Solution
 from muster.core.preemption.victims import victims_of
 from muster.core.preemption_units import DisruptionUnits
 from muster.core.promises import depart_leaving, keep_promises
@@ -36,6 +35,7 @@ from muster.core.trial import Trial
 
 Minimum = Callable[[Recursion], tuple[Trial, Search]]
 """The root's minimum, by the recursion or by search."""
+_Start = tuple[Domain, Placement]
 
 
 def preempt(recursion: Recursion, units: DisruptionUnits, minimum: Minimum, without: int) -> Preemption:
@@ -48,15 +48,38 @@ def preempt(recursion: Recursion, units: DisruptionUnits, minimum: Minimum, with
     depart_leaving(snapshot, recursion.unit.earlier.stayed)
     settings = recursion.profile.preemption
     ground = Ground(recursion, victims_of(snapshot, units), Budget(settings.move_budget))
-    whole = _with_everybody_gone(ground, minimum)
-    solution = None
-    if whole is not None and len(whole) > without:
-        solution = _Choice(ground, whole).best()
+    starts = _starts(ground, minimum)
+    solution = _best(ground, starts) if _most(starts) > without else None
     snapshot.rollback(before)
     if solution is None:
-        end = PreemptionEnd.NO_FIT if whole is None else PreemptionEnd.NO_GAIN
+        end = PreemptionEnd.NO_GAIN if starts else PreemptionEnd.NO_FIT
         return Preemption(end, steps=ground.budget.spent)
     return preemption_of(ground, solution, _awaited(ground, solution), ground.budget.spent)
+
+
+def _starts(ground: Ground, minimum: Minimum) -> list[_Start]:
+    """Placements with everybody gone, by the domain that the root is kept in, or CLUSTER if it may be in any.
+
+    In a large cluster the domains that look cheapest are asked first: if all pods fit in one of them, no more can.
+    """
+    starts: list[_Start] = []
+    if not is_small(ground):
+        number = ground.recursion.profile.preemption.root_candidates
+        everybody = ground.victims.everybody()
+        for domain in cheapest_domains(ground, number):
+            placement = in_domain(ground, domain).place(everybody) if ground.budget.left > 0 else None
+            if placement is not None:
+                starts.append((domain, placement))
+    if _most(starts) < ground.unit.pod_count:
+        whole = _with_everybody_gone(ground, minimum)
+        if whole is not None:
+            starts.append((CLUSTER, whole))
+    return starts
+
+
+def _most(starts: Sequence[_Start]) -> int:
+    """The most pods that any of the placements holds."""
+    return max((len(placement) for _, placement in starts), default=0)
 
 
 def _with_everybody_gone(ground: Ground, minimum: Minimum) -> Placement | None:
@@ -73,64 +96,37 @@ def _with_everybody_gone(ground: Ground, minimum: Minimum) -> Placement | None:
     return placement
 
 
-@dataclass(slots=True)
-class _Choice:
-    """The cheapest solution among those that different ways lead to. whole: the placement with everybody gone."""
+def _best(ground: Ground, starts: Sequence[_Start]) -> Solution | None:
+    """The cheapest solution that all filters admit; None if none is, which only inexact amounts can bring about."""
+    found = sorted(_found(ground, starts), key=lambda item: ground.victims.rank(item.evicted))
+    return next((item for item in found if holds(ground, item.placement, item.evicted)), None)
 
-    ground: Ground
-    whole: Placement
 
-    def best(self) -> Solution | None:
-        """The cheapest that all filters admit; None if none is, which only inexact amounts can bring about."""
-        victims = self.ground.victims
-        found = sorted(self._found(), key=lambda item: victims.rank(item.evicted))
-        return next((item for item in found if holds(self.ground, item.placement, item.evicted)), None)
-
-    def _found(self) -> Iterator[Solution]:
-        everybody = Solution(self.ground.victims.everybody(), self.whole, {})
-        oracle = oracle_of(self.ground, self.whole)
-        known = list(self._by_thresholds(everybody, self._placer(oracle)))
-        if oracle is not None:
-            known.append(cheapest(oracle, min(known, key=self._rank)))
-        else:
-            for place, start in self._root_candidates():
-                known += self._by_thresholds(start, place)
-        yield from known
+def _found(ground: Ground, starts: Sequence[_Start]) -> Iterator[Solution]:
+    """Solutions for as many pods as can be placed."""
+    whole = max((placement for _, placement in starts), key=len)
+    oracle = oracle_of(ground, whole)
+    for domain, placement in starts:
+        if len(placement) < len(whole):
+            continue
+        everybody = Solution(ground.victims.everybody(), placement, {})
         yield everybody
+        if oracle is None:
+            yield from _spared(ground, placer_for(ground, whole, domain), everybody)
+            continue
+        known = list(_spared(ground, oracle, everybody))
+        yield from known
+        better = exchanged(oracle, min(known, key=lambda item: ground.victims.rank(item.evicted)))
+        yield better
+        yield cheapest(oracle, better)
 
-    def _by_thresholds(self, everybody: Solution, place: Placer) -> Iterator[Solution]:
-        victims = self.ground.victims
-        solution = reprieved(self.ground, place, lowest_threshold(self.ground, place, everybody))
-        yield solution
-        if len(victims.pods_over_budget(solution.evicted)):
-            yield reprieved(self.ground, place, everybody)
 
-    def _root_candidates(self) -> Iterator[tuple[Placer, Solution]]:
-        """Other domains for the root, each with a way to place in it and the placement there with everybody gone."""
-        ground = self.ground
-        number = ground.recursion.profile.preemption.root_candidates
-        everybody = ground.victims.everybody()
-        for domain in cheapest_domains(ground, self.whole, number):
-            if ground.budget.left <= 0:
-                return
-            place = partial(self._placed, domain=domain)
-            placement = place(everybody)
-            if placement is not None:
-                yield place, Solution(everybody, placement, {})
-
-    def _placer(self, oracle: Oracle | None) -> Placer:
-        return self._placed if oracle is None else oracle.place
-
-    def _placed(self, evicted: BoolArray, domain: Domain = CLUSTER) -> Placement | None:
-        """As many pods as are wanted, by the recursion."""
-        root = self.ground.unit.root
-        if domain is not CLUSTER:
-            root = replace(root, topology_key=None)
-        placement = self.ground.place(evicted, root, domain)
-        return placement if placement is not None and len(placement) >= len(self.whole) else None
-
-    def _rank(self, solution: Solution) -> tuple[object, ...]:
-        return self.ground.victims.rank(solution.evicted)
+def _spared(ground: Ground, placer: Placer, everybody: Solution) -> Iterator[Solution]:
+    """Steps 3 and 4, and again from all if a victim breaks a budget."""
+    solution = reprieved(ground, placer, lowest_threshold(ground, placer, everybody))
+    yield solution
+    if len(ground.victims.pods_over_budget(solution.evicted)):
+        yield reprieved(ground, placer, everybody)
 
 
 def _awaited(ground: Ground, solution: Solution) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -38,26 +39,24 @@ def preemption_of(ground: Ground, solution: Solution, awaited: Sequence[int], st
 
 def _fates(ground: Ground, solution: Solution) -> Iterator[UnitFate]:
     victims = ground.victims
-    evicted: list[bool] = solution.evicted.tolist()
-    breaking: list[bool] = np.where(
-        solution.evicted, victims.breaking(solution.evicted), victims.breaking(victims.everybody())
-    ).tolist()
-    ids, firsts = victims.ids.tolist(), victims.firsts.tolist()
-    priorities = victims.priorities.tolist()
-    for unit, key in enumerate(victims.keys):
-        fate = Fate.EVICTED if evicted[unit] else solution.fates.get(unit, Fate.NOT_IN_THE_WAY)
-        why = _room_taken(ground, solution, unit) if evicted[unit] else _WHY[fate]
-        pods = tuple(ids[firsts[unit] : firsts[unit + 1]])
-        yield UnitFate(key, priorities[unit], fate, breaking[unit], pods, why)
+    breaking = victims.breaking(victims.everybody())
+    breaking[solution.evicted] = victims.breaking(solution.evicted)[solution.evicted]
+    ids, bounds = victims.ids.tolist(), victims.firsts.tolist()
+    fates = [solution.fates.get(unit, Fate.NOT_IN_THE_WAY) for unit in range(len(victims))]
+    whys = [_WHY[fate] for fate in fates]
+    slots, taken = victims.slots.tolist(), set(solution.placement.slots.tolist())
+    for unit in np.flatnonzero(solution.evicted).tolist():
+        fates[unit] = Fate.EVICTED
+        whys[unit] = _room_taken(ground, taken.intersection(slots[bounds[unit] : bounds[unit + 1]]))
+    pods = [tuple(ids[first:end]) for first, end in pairwise(bounds)]
+    return map(UnitFate, victims.keys, victims.priorities.tolist(), fates, breaking.tolist(), pods, whys)
 
 
-def _room_taken(ground: Ground, solution: Solution, unit: int) -> str:
-    victims, nodes = ground.victims, ground.snapshot.nodes
-    ran_on = victims.slots[victims.firsts[unit] : victims.firsts[unit + 1]]
-    taken = np.intersect1d(ran_on, solution.placement.slots)
-    if not len(taken):
+def _room_taken(ground: Ground, slots: set[int]) -> str:
+    """Why a unit goes that ran on these nodes of the placement."""
+    if not slots:
         return "the nominated pods do not fit while it runs"
-    names = sorted(nodes.names[slot] for slot in taken.tolist())
+    names = sorted(map(ground.snapshot.nodes.names.__getitem__, slots))
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return f"its room on {', '.join(names[:_MOST_NAMED])}{more} is needed"
 

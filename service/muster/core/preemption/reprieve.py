@@ -14,62 +14,74 @@ from muster.core.decision import Fate
 from muster.core.preemption.beside import beside
 from muster.core.preemption.board import Board
 from muster.core.preemption.ground import Ground
-from muster.core.preemption.solution import Placer, Solution
+from muster.core.preemption.placement import Placement
+from muster.core.preemption.placers import CountingPlacer, Placer
+from muster.core.preemption.solution import Solution
+
+_PARTS = 32
+"""The beginning of the order is found to within one of so many parts; the rest is tried unit by unit."""
 
 
-def lowest_threshold(ground: Ground, place: Placer, solution: Solution) -> Solution:
-    """Units of the lowest priorities that suffice, as long as the budget lasts; those above stay."""
+def lowest_threshold(ground: Ground, placer: Placer, solution: Solution) -> Solution:
+    """Units of the lowest priorities that suffice; those above stay."""
     priorities = ground.victims.priorities
     levels = np.unique(priorities[solution.evicted])
     low, high = 0, len(levels) - 1
-    while low < high and ground.budget.left > 0:
+    while low < high:
         middle = (low + high) // 2
-        evicted = solution.evicted & (priorities <= levels[middle])
-        placement = place(evicted)
-        if placement is None:
+        if placer.fits(solution.evicted & (priorities <= levels[middle])):
+            high = middle
+        else:
             low = middle + 1
-            continue
-        high = middle
-        spared = np.flatnonzero(solution.evicted & ~evicted).tolist()
-        fates = solution.fates | dict.fromkeys(spared, Fate.ABOVE_THRESHOLD)
-        solution = Solution(evicted, placement, fates)
-    return solution
+    if high == len(levels) - 1:
+        return solution
+    return _spared(placer, solution, np.flatnonzero(priorities > levels[high]), Fate.ABOVE_THRESHOLD)
 
 
-def reprieved(ground: Ground, place: Placer, solution: Solution) -> Solution:
+def reprieved(ground: Ground, placer: Placer, solution: Solution) -> Solution:
     """Every unit back that need not go: first those whose eviction would break a budget, by importance, then the rest."""
     breaking = ground.victims.breaking(solution.evicted)
     order = np.concatenate((np.flatnonzero(breaking), np.flatnonzero(solution.evicted & ~breaking)))
+    if ground.budget.left > 0:
+        solution, tried = _many_back(ground, placer, solution, order)
+        order = order[tried:]
+        if isinstance(placer, CountingPlacer):
+            back = order[placer.can_be_back(solution.evicted, order)]
+            return _spared(placer, solution, back, Fate.MADE_WAY_FOR) if len(back) else solution
     if not ground.by_amounts:
         return beside(ground, solution, order)
-    if ground.budget.left <= 0:
-        return _as_it_stands(ground, solution, order)
-    solution, tried = _many_back(ground, place, solution, order)
-    return _stepping_aside(ground, solution, order[tried:])
+    if ground.budget.left > 0:
+        return _stepping_aside(ground, solution, order)
+    stay = order[Board(ground, solution.placement, solution.evicted).beside(order)]
+    return _without(solution, stay, Fate.NOT_IN_THE_WAY, solution.placement)
 
 
-def _as_it_stands(ground: Ground, solution: Solution, order: IntArray) -> Solution:
-    stay = Board(ground, solution.placement, solution.evicted).beside(order)
-    evicted = solution.evicted.copy()
-    evicted[order[stay]] = False
-    fates = solution.fates | dict.fromkeys(order[stay].tolist(), Fate.NOT_IN_THE_WAY)
-    return Solution(evicted, solution.placement, fates)
-
-
-def _many_back(ground: Ground, place: Placer, solution: Solution, order: IntArray) -> tuple[Solution, int]:
-    """The most units of the beginning of the order that can be back together with the tree placed anew."""
+def _many_back(ground: Ground, placer: Placer, solution: Solution, order: IntArray) -> tuple[Solution, int]:
+    """Units from the beginning of the order that can be back together with the tree placed anew, and how many."""
     back, above = 0, len(order)
-    while back < above - 1 and ground.budget.left > 0:
+    while above - back > 1 + len(order) // _PARTS and ground.budget.left > 0:
         middle = (back + above) // 2
         evicted = solution.evicted.copy()
         evicted[order[:middle]] = False
-        placement = place(evicted)
-        if placement is None:
+        if placer.fits(evicted):
+            back = middle
+        else:
             above = middle
-            continue
-        fates = solution.fates | dict.fromkeys(order[back:middle].tolist(), Fate.MADE_WAY_FOR)
-        solution, back = Solution(evicted, placement, fates), middle
-    return solution, back
+    return (_spared(placer, solution, order[:back], Fate.MADE_WAY_FOR), back) if back else (solution, 0)
+
+
+def _spared(placer: Placer, solution: Solution, units: IntArray, fate: Fate) -> Solution:
+    """The solution with these units back, for which the placer found room; as it was if it does not find it again."""
+    evicted = solution.evicted.copy()
+    evicted[units] = False
+    placement = placer.place(evicted)
+    return solution if placement is None else _without(solution, units, fate, placement)
+
+
+def _without(solution: Solution, units: IntArray, fate: Fate, placement: Placement) -> Solution:
+    evicted = solution.evicted.copy()
+    evicted[units] = False
+    return Solution(evicted, placement, solution.fates | dict.fromkeys(units.tolist(), fate))
 
 
 def _stepping_aside(ground: Ground, solution: Solution, order: IntArray) -> Solution:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from muster.core.arrays import BoolArray
 from muster.core.decision import Fate
 from muster.core.preemption.placement import Placement
-
-Placer = Callable[[BoolArray], Placement | None]
-"""The tree with these units [U] gone, as many pods as are wanted; None if they do not fit or were not found to."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

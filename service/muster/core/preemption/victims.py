@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -111,8 +112,8 @@ class Victims:
 
 def victims_of(snapshot: Snapshot, units: DisruptionUnits) -> Victims:
     """The units whose pods run in the snapshot, in their order of importance."""
-    pods = np.fromiter((pod for of_unit in units.pods for pod in of_unit), dtype=np.int64)
-    owners = np.repeat(np.arange(len(units.keys)), [len(of_unit) for of_unit in units.pods])
+    pods = np.fromiter(chain.from_iterable(units.pods), dtype=np.int64)
+    owners = np.repeat(np.arange(len(units.keys)), list(map(len, units.pods)))
     signatures, slots, leaving = snapshot.pods.places(pods)
     stays = (slots >= 0) & ~leaving
     sizes = np.bincount(owners[stays], minlength=len(units.keys))
@@ -139,14 +140,20 @@ def victims_of(snapshot: Snapshot, units: DisruptionUnits) -> Victims:
 
 def _by_importance(units: DisruptionUnits, sizes: IntArray) -> IntArray:
     """Priority, then kind, then more pods, then earlier start, then name; units without pods are left out."""
+    running = np.flatnonzero(sizes)
     kinds = np.array([_KIND_RANKS.get(key.kind, _SINGLE_POD) for key in units.keys], dtype=np.int64)
-    starts = np.array(units.starts, dtype=np.int64)
-    priorities = np.array(units.priorities, dtype=np.int64)
-    # Names are looked at only where all else is equal; a stable sort keeps their order.
-    named = np.array(sorted(range(len(units.keys)), key=units.keys.__getitem__), dtype=np.int64)
-    named = named[sizes[named] > 0]
-    columns = (starts[named], -sizes[named], kinds[named], -priorities[named])
-    order: IntArray = named[np.lexsort(columns)]
+    columns = (
+        np.array(units.starts, dtype=np.int64),
+        -sizes,
+        kinds,
+        -np.array(units.priorities, dtype=np.int64),
+    )
+    order = running[np.lexsort(tuple(column[running] for column in columns))]
+    tied = [column[order[1:]] == column[order[:-1]] for column in columns]
+    if np.logical_and.reduce(tied).any():
+        # A stable sort keeps the order of names where all else is equal.
+        named = np.array(sorted(running.tolist(), key=units.keys.__getitem__), dtype=np.int64)
+        order = named[np.lexsort(tuple(column[named] for column in columns))]
     return order
 
 

@@ -1,0 +1,154 @@
+"""Ways to place a tree anew with some units gone: by the recursion, or by counting where that is as good.
+
+A placer is asked often whether the wanted pods fit, and seldom where. All of them count what they cost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+
+from muster.core.arrays import BoolArray, IntArray
+from muster.core.decision import Status
+from muster.core.domains import CLUSTER, Domain
+from muster.core.preemption.ground import Ground
+from muster.core.preemption.placement import Kind, Placement
+from muster.core.tree import GroupTree
+
+_PLACING = 20
+_NODES_A_STEP = 40
+_PODS_A_STEP = 2
+_CONSTRAINED_GROUP = 40
+"""Steps that choosing the domain of one group costs."""
+
+
+class Placer(Protocol):
+    """Places the pods of a tree that are wanted, or finds that they do not fit."""
+
+    def fits(self, evicted: BoolArray) -> bool:
+        """Whether they were found to fit with these units [U] gone."""
+        ...
+
+    def place(self, evicted: BoolArray) -> Placement | None:
+        """Where they fit then; None if they were not found to."""
+        ...
+
+
+@dataclass(slots=True)
+class RecursionPlacer:
+    """Places `root` inside `outer` by the recursion. wanted: how many pods must be placed, all groups together."""
+
+    ground: Ground
+    root: GroupTree
+    outer: Domain = CLUSTER
+    wanted: int = 0
+    _cost: int = field(init=False)
+    _last: tuple[bytes, Placement | None] = (b"", None)
+
+    def __post_init__(self) -> None:
+        nodes = self.ground.snapshot.nodes
+        size = len(nodes.order if self.outer.slots is None else self.outer.slots)
+        domains = (
+            1 if self.root.topology_key is None else len(set(nodes.column(self.root.topology_key).values))
+        )
+        work = self.ground.unit.pod_count // _PODS_A_STEP + _CONSTRAINED_GROUP * _constrained(self.root)
+        self._cost = _PLACING + size // _NODES_A_STEP + domains * work
+
+    def fits(self, evicted: BoolArray) -> bool:
+        return self.place(evicted) is not None
+
+    def place(self, evicted: BoolArray) -> Placement | None:
+        if self._last[0] != evicted.tobytes():
+            self._last = evicted.tobytes(), self._placed(evicted)
+        return self._last[1]
+
+    def _placed(self, evicted: BoolArray) -> Placement | None:
+        ground = self.ground
+        ground.budget.spend(self._cost)
+        mark = ground.snapshot.mark()
+        ground.remove(evicted)
+        recursion = ground.fresh_recursion()
+        trial = recursion.minimum(self.root, self.outer)
+        placement = None
+        if trial.status is Status.SUCCESS:
+            recursion.fill(trial, self.outer)
+            placement = ground.kinds.placement(trial, recursion.ledger, self.outer)
+        ground.snapshot.rollback(mark)
+        return placement if placement is not None and len(placement) >= self.wanted else None
+
+
+@dataclass(slots=True)
+class CountingPlacer:
+    """For pods of one kind, of which each node holds so many: they fit if the sum is large enough."""
+
+    placer: RecursionPlacer
+    kind: Kind
+
+    def fits(self, evicted: BoolArray) -> bool:
+        room = self._room(evicted)[:, self.kind.hosts]
+        return int(self._counts(room).sum()) >= self.placer.wanted
+
+    def place(self, evicted: BoolArray) -> Placement | None:
+        return self.placer.place(evicted)
+
+    def can_be_back(self, evicted: BoolArray, order: IntArray) -> BoolArray:
+        """For each unit of the order, whether the pods still fit, somewhere, with it and those before it back."""
+        usage = self.placer.ground.usage
+        hosts = np.zeros(usage.size, dtype=np.bool_)
+        hosts[self.kind.hosts] = True
+        rows = np.flatnonzero(self.kind.requests)
+        room = self._room(evicted)
+        spare = int(self._counts(room[:, self.kind.hosts]).sum()) - self.placer.wanted
+        back = np.zeros(len(order), dtype=np.bool_)
+        for place, unit in enumerate(order.tolist()):
+            first, end = usage.firsts[unit], usage.firsts[unit + 1]
+            slots = usage.slots[first:end]
+            before = room[:, slots]
+            after = before - usage.amounts[rows, first:end]
+            lost = int((self._counts(before) - self._counts(after))[hosts[slots]].sum())
+            if lost <= spare:
+                spare -= lost
+                room[:, slots] = after
+                back[place] = True
+        return back
+
+    def _room(self, evicted: BoolArray) -> IntArray:
+        """[requested rows, size] free amounts."""
+        ground = self.placer.ground
+        ground.budget.spend(_PLACING + ground.snapshot.nodes.size // _NODES_A_STEP)
+        rows = np.flatnonzero(self.kind.requests)
+        room: IntArray = ground.snapshot.nodes.free[rows] + ground.usage.freed(evicted)[rows]
+        return room
+
+    def _counts(self, room: IntArray) -> IntArray:
+        """How many pods the nodes of these columns hold."""
+        asked = self.kind.requests[self.kind.requests > 0][:, None]
+        counts: IntArray = (np.maximum(room, 0) // asked).min(axis=0)
+        return np.minimum(counts, self.placer.wanted)
+
+
+def in_domain(ground: Ground, domain: Domain) -> RecursionPlacer:
+    """Places all that it can with the root in this domain."""
+    return RecursionPlacer(ground, replace(ground.unit.root, topology_key=None), domain)
+
+
+def placer_for(ground: Ground, whole: Placement, outer: Domain = CLUSTER) -> Placer:
+    """The quickest placer for as many pods as the placement has, all over the cluster or in one domain of the root."""
+    root = ground.unit.root
+    if outer is not CLUSTER:
+        root = replace(root, topology_key=None)
+    placer = RecursionPlacer(ground, root, outer, len(whole))
+    if ground.by_amounts and root.is_leaf and root.topology_key is None and len(whole.kind_table) == 1:
+        kinds = set(
+            zip(root.pods.signatures, map(ground.unit.excluded_nodes.get, root.pods.ids), strict=True)
+        )
+        if len(kinds) == 1:
+            return CountingPlacer(placer, whole.kind_table[0])
+    return placer
+
+
+def _constrained(group: GroupTree) -> int:
+    """Groups below that must choose a domain, this one left out."""
+    return sum((child.topology_key is not None) + _constrained(child) for child in group.children)
