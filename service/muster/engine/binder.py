@@ -84,7 +84,7 @@ def still_holds(
             tuple(columns.pods[i] for i in kept), columns.nodes, tuple(columns.node_index[i] for i in kept)
         )
         decision = replace(decision, assignments=columns)
-    elif not columns.pods:
+    elif decision.code is DecisionCode.WAITING_FOR_PREEMPTION:
         preemption = preemption_to_carry_out(decision)
         if preemption is None or preemption_holds(cluster, unit, profile, preemption, pods):
             return decision
