@@ -91,8 +91,8 @@ def _domain(
     places, _ = allowed_places(recursion.snapshot.nodes, group, level, outer)
     used = {slots[pod] for leaf in leaves(group) for pod in leaf.pods.ids if pod in slots}
     for place in places.tolist():
-        domain = level.domains[place]
-        if domain.slots is not None and np.isin(sorted(used), domain.slots).all():
+        domain: Domain = level.domains[place]
+        if domain.slots is not None and used.issubset(domain.slots.tolist()):
             return domain
     return None
 

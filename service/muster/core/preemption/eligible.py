@@ -21,14 +21,7 @@ def may_preempt(unit: Unit, decision: Decision) -> bool:
         return result.status is Status.UNSCHEDULABLE
     if not already_holds(unit.root) or (placed and not unit.root.is_gang):
         return False
-    return placed < _tried(unit.root) and _could_be_helped(result)
-
-
-def _tried(group: GroupTree) -> int:
-    """Pending pods of the subtree but for those of inadmissible groups."""
-    if not group.admissible:
-        return 0
-    return len(group.pods.ids) + sum(_tried(child) for child in group.children)
+    return placed < tried_pods(unit.root) and _could_be_helped(result)
 
 
 def _could_be_helped(result: GroupResult) -> bool:
@@ -36,3 +29,10 @@ def _could_be_helped(result: GroupResult) -> bool:
     if result.unschedulable or result.status is Status.UNSCHEDULABLE:
         return True
     return any(_could_be_helped(child) for child in result.children)
+
+
+def tried_pods(group: GroupTree) -> int:
+    """How many pending pods of the subtree may be placed: all but those of inadmissible groups."""
+    if not group.admissible:
+        return 0
+    return len(group.pods.ids) + sum(tried_pods(child) for child in group.children)

@@ -52,6 +52,11 @@ class Ground:
     def unit(self) -> Unit:
         return self.recursion.unit
 
+    @property
+    def move_budget(self) -> int:
+        """What the budget was at first."""
+        return self.budget.left + self.budget.spent
+
     def remove(self, evicted: BoolArray) -> None:
         """Take the units [U] away until rolled back."""
         if self.by_amounts:

@@ -106,6 +106,10 @@ class Oracle:
         useful: BoolArray = np.logical_or.reduce(problem.hosts, axis=0)
         return _least_of(problem.root, requests), useful
 
+    def may_fit(self, evicted: BoolArray) -> bool:
+        """Whether it is worth asking: it costs too little to rule anything out beforehand."""
+        return bool(evicted.any())
+
     def fits(self, evicted: BoolArray) -> bool:
         """Whether they were found to fit."""
         return self.ask(evicted).packing.verdict is Verdict.FOUND

@@ -60,12 +60,16 @@ class Placement:
         return Assignments(self.ids, names, tuple(places.tolist()))
 
 
+NOWHERE = Placement((), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.intp), ())
+
+
 @dataclass(slots=True)
 class PodKinds:
     """Tells a unit's pods apart by signature, domain, and nodes that they must not be bound to."""
 
     recursion: Recursion
     _of_pod: dict[int, tuple[ObjectKey, int]] = field(default_factory=dict)
+    _sums: IntArray | None = None
     _known: dict[tuple[int, frozenset[str], str, str, int], Kind] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -76,6 +80,16 @@ class PodKinds:
     def leaf_of(self, pod: int) -> ObjectKey:
         """The group that the pod belongs to."""
         return self._of_pod[pod][0]
+
+    def least_amounts(self, number: int) -> IntArray:
+        """[R] no so many of the unit's pods ask for less, each resource by itself."""
+        if self._sums is None:
+            snapshot = self.recursion.snapshot
+            rows = [snapshot.requests(signature) for _, signature in self._of_pod.values()]
+            requests = np.array(rows, dtype=np.int64).reshape(len(rows), len(snapshot.nodes.rows))
+            self._sums = np.cumsum(np.sort(requests, axis=0), axis=0)
+        least: IntArray = self._sums[number - 1]
+        return least
 
     def placement(self, trial: Trial, ledger: Ledger, outer: Domain = CLUSTER) -> Placement:
         """What is assumed in the ledger for the root of the trial, which was placed in the outer domain."""

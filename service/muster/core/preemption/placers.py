@@ -13,6 +13,7 @@ import numpy as np
 from muster.core.arrays import BoolArray, IntArray
 from muster.core.decision import Status
 from muster.core.domains import CLUSTER, Domain
+from muster.core.preemption.eligible import tried_pods
 from muster.core.preemption.ground import Ground
 from muster.core.preemption.placement import Kind, Placement
 from muster.core.tree import GroupTree
@@ -20,15 +21,19 @@ from muster.core.tree import GroupTree
 _PLACING = 20
 _NODES_A_STEP = 40
 _PODS_A_STEP = 2
-_CONSTRAINED_GROUP = 40
+_CONSTRAINED_GROUP = 150
 """Steps that choosing the domain of one group costs."""
 
 
 class Placer(Protocol):
     """Places the pods of a tree that are wanted, or finds that they do not fit."""
 
+    def may_fit(self, evicted: BoolArray) -> bool:
+        """False if sums of amounts rule out at once that they fit with these units [U] gone."""
+        ...
+
     def fits(self, evicted: BoolArray) -> bool:
-        """Whether they were found to fit with these units [U] gone."""
+        """Whether they were found to fit then."""
         ...
 
     def place(self, evicted: BoolArray) -> Placement | None:
@@ -45,7 +50,7 @@ class RecursionPlacer:
     outer: Domain = CLUSTER
     wanted: int = 0
     _cost: int = field(init=False)
-    _last: tuple[bytes, Placement | None] = (b"", None)
+    _known: dict[bytes, Placement | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         nodes = self.ground.snapshot.nodes
@@ -56,13 +61,28 @@ class RecursionPlacer:
         work = self.ground.unit.pod_count // _PODS_A_STEP + _CONSTRAINED_GROUP * _constrained(self.root)
         self._cost = _PLACING + size // _NODES_A_STEP + domains * work
 
+    def may_fit(self, evicted: BoolArray) -> bool:
+        nodes = self.ground.snapshot.nodes
+        self.ground.budget.spend(_PLACING + nodes.size // _NODES_A_STEP)
+        asked = self.ground.kinds.least_amounts(self.wanted)
+        rows = np.flatnonzero(asked)
+        where = np.ix_(rows, nodes.order if self.outer.slots is None else self.outer.slots)
+        room = nodes.free[where] + self.ground.usage.freed(evicted)[where]
+        return bool((np.maximum(room, 0).sum(axis=1) >= asked[rows]).all())
+
     def fits(self, evicted: BoolArray) -> bool:
-        return self.place(evicted) is not None
+        return self.may_fit(evicted) and self.place(evicted) is not None
 
     def place(self, evicted: BoolArray) -> Placement | None:
-        if self._last[0] != evicted.tobytes():
-            self._last = evicted.tobytes(), self._placed(evicted)
-        return self._last[1]
+        placement = self.most(evicted)
+        return placement if placement is not None and len(placement) >= self.wanted else None
+
+    def most(self, evicted: BoolArray) -> Placement | None:
+        """All that can be placed with these units gone; None if the root does not hold."""
+        key = evicted.tobytes()
+        if key not in self._known:
+            self._known[key] = self._placed(evicted)
+        return self._known[key]
 
     def _placed(self, evicted: BoolArray) -> Placement | None:
         ground = self.ground
@@ -76,7 +96,7 @@ class RecursionPlacer:
             recursion.fill(trial, self.outer)
             placement = ground.kinds.placement(trial, recursion.ledger, self.outer)
         ground.snapshot.rollback(mark)
-        return placement if placement is not None and len(placement) >= self.wanted else None
+        return placement
 
 
 @dataclass(slots=True)
@@ -85,6 +105,9 @@ class CountingPlacer:
 
     placer: RecursionPlacer
     kind: Kind
+
+    def may_fit(self, evicted: BoolArray) -> bool:
+        return self.fits(evicted)
 
     def fits(self, evicted: BoolArray) -> bool:
         room = self._room(evicted)[:, self.kind.hosts]
@@ -129,17 +152,18 @@ class CountingPlacer:
         return np.minimum(counts, self.placer.wanted)
 
 
-def in_domain(ground: Ground, domain: Domain) -> RecursionPlacer:
-    """Places all that it can with the root in this domain."""
-    return RecursionPlacer(ground, replace(ground.unit.root, topology_key=None), domain)
-
-
-def placer_for(ground: Ground, whole: Placement, outer: Domain = CLUSTER) -> Placer:
-    """The quickest placer for as many pods as the placement has, all over the cluster or in one domain of the root."""
+def placer_in(ground: Ground, domain: Domain) -> RecursionPlacer:
+    """Places all pods with the root in this domain; CLUSTER: wherever it may be."""
     root = ground.unit.root
-    if outer is not CLUSTER:
+    if domain is not CLUSTER:
         root = replace(root, topology_key=None)
-    placer = RecursionPlacer(ground, root, outer, len(whole))
+    return RecursionPlacer(ground, root, domain, tried_pods(root))
+
+
+def quickest(placer: RecursionPlacer, whole: Placement) -> Placer:
+    """A placer that does the same for as many pods as the placement has, by counting if it can."""
+    placer.wanted = len(whole)
+    ground, root = placer.ground, placer.root
     if ground.by_amounts and root.is_leaf and root.topology_key is None and len(whole.kind_table) == 1:
         kinds = set(
             zip(root.pods.signatures, map(ground.unit.excluded_nodes.get, root.pods.ids), strict=True)

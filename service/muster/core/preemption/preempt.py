@@ -14,14 +14,15 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from muster.core.decision import Preemption, PreemptionEnd, Search, Status
-from muster.core.domains import CLUSTER, Domain
+from muster.core.domains import CLUSTER
 from muster.core.preemption.beside import holds
+from muster.core.preemption.eligible import tried_pods
 from muster.core.preemption.exchange import exchanged
 from muster.core.preemption.ground import Ground
 from muster.core.preemption.hitting_sets import cheapest
 from muster.core.preemption.oracle import is_small, oracle_of
-from muster.core.preemption.placement import Placement
-from muster.core.preemption.placers import Placer, in_domain, placer_for
+from muster.core.preemption.placement import NOWHERE, Placement
+from muster.core.preemption.placers import Placer, RecursionPlacer, placer_in, quickest
 from muster.core.preemption.record import preemption_of
 from muster.core.preemption.reprieve import lowest_threshold, reprieved
 from muster.core.preemption.root_domains import cheapest_domains
@@ -35,7 +36,9 @@ from muster.core.trial import Trial
 
 Minimum = Callable[[Recursion], tuple[Trial, Search]]
 """The root's minimum, by the recursion or by search."""
-_Start = tuple[Domain, Placement]
+_Start = tuple[RecursionPlacer, Placement]
+_ENOUGH_FOR_ANOTHER = 2
+"""Another domain is looked at if this part of the budget is left."""
 
 
 def preempt(recursion: Recursion, units: DisruptionUnits, minimum: Minimum, without: int) -> Preemption:
@@ -49,7 +52,8 @@ def preempt(recursion: Recursion, units: DisruptionUnits, minimum: Minimum, with
     settings = recursion.profile.preemption
     ground = Ground(recursion, victims_of(snapshot, units), Budget(settings.move_budget))
     starts = _starts(ground, minimum)
-    solution = _best(ground, starts) if _most(starts) > without else None
+    number = max((len(placement) for _, placement in starts), default=0)
+    solution = _best(ground, starts) if number > without else None
     snapshot.rollback(before)
     if solution is None:
         end = PreemptionEnd.NO_GAIN if starts else PreemptionEnd.NO_FIT
@@ -58,28 +62,31 @@ def preempt(recursion: Recursion, units: DisruptionUnits, minimum: Minimum, with
 
 
 def _starts(ground: Ground, minimum: Minimum) -> list[_Start]:
-    """Placements with everybody gone, by the domain that the root is kept in, or CLUSTER if it may be in any.
+    """Ways to place, each with a placement of the most pods that it finds room for with some or all units gone.
 
-    In a large cluster the domains that look cheapest are asked first: if all pods fit in one of them, no more can.
+    In a large cluster the domains that look cheapest for the root are asked first: if all pods fit in one of them, no
+    more can.
     """
     starts: list[_Start] = []
     if not is_small(ground):
-        number = ground.recursion.profile.preemption.root_candidates
-        everybody = ground.victims.everybody()
-        for domain in cheapest_domains(ground, number):
-            placement = in_domain(ground, domain).place(everybody) if ground.budget.left > 0 else None
-            if placement is not None:
-                starts.append((domain, placement))
-    if _most(starts) < ground.unit.pod_count:
+        for domain in cheapest_domains(ground, ground.recursion.profile.preemption.root_candidates):
+            if not starts or ground.budget.left > ground.move_budget // _ENOUGH_FOR_ANOTHER:
+                placer = placer_in(ground, domain)
+                placement = _most(ground, placer)
+                starts += [(placer, placement)] if placement is not None else []
+    if max((len(placement) for _, placement in starts), default=0) < tried_pods(ground.unit.root):
         whole = _with_everybody_gone(ground, minimum)
-        if whole is not None:
-            starts.append((CLUSTER, whole))
+        starts += [(placer_in(ground, CLUSTER), whole)] if whole is not None else []
     return starts
 
 
-def _most(starts: Sequence[_Start]) -> int:
-    """The most pods that any of the placements holds."""
-    return max((len(placement) for _, placement in starts), default=0)
+def _most(ground: Ground, placer: RecursionPlacer) -> Placement | None:
+    """The placement with everybody gone; one with fewer gone is as good if all pods fit."""
+    everybody = Solution(ground.victims.everybody(), NOWHERE, {})
+    cheap = lowest_threshold(ground, placer, everybody)
+    if cheap is not everybody:
+        return cheap.placement
+    return placer.most(everybody.evicted)
 
 
 def _with_everybody_gone(ground: Ground, minimum: Minimum) -> Placement | None:
@@ -106,13 +113,13 @@ def _found(ground: Ground, starts: Sequence[_Start]) -> Iterator[Solution]:
     """Solutions for as many pods as can be placed."""
     whole = max((placement for _, placement in starts), key=len)
     oracle = oracle_of(ground, whole)
-    for domain, placement in starts:
+    for placer, placement in starts:
         if len(placement) < len(whole):
             continue
         everybody = Solution(ground.victims.everybody(), placement, {})
         yield everybody
         if oracle is None:
-            yield from _spared(ground, placer_for(ground, whole, domain), everybody)
+            yield from _spared(ground, quickest(placer, whole), everybody)
             continue
         known = list(_spared(ground, oracle, everybody))
         yield from known

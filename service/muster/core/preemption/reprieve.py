@@ -7,9 +7,11 @@ tried many at a time: if all of them can be back with the tree placed anew, none
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from muster.core.arrays import IntArray
+from muster.core.arrays import BoolArray, IntArray
 from muster.core.decision import Fate
 from muster.core.preemption.beside import beside
 from muster.core.preemption.board import Board
@@ -18,6 +20,8 @@ from muster.core.preemption.placement import Placement
 from muster.core.preemption.placers import CountingPlacer, Placer
 from muster.core.preemption.solution import Solution
 
+_KEPT_FOR_MOVES = 4
+"""One part in so many of the budget is not spent on placing anew."""
 _PARTS = 32
 """The beginning of the order is found to within one of so many parts; the rest is tried unit by unit."""
 
@@ -26,16 +30,33 @@ def lowest_threshold(ground: Ground, placer: Placer, solution: Solution) -> Solu
     """Units of the lowest priorities that suffice; those above stay."""
     priorities = ground.victims.priorities
     levels = np.unique(priorities[solution.evicted])
-    low, high = 0, len(levels) - 1
+    top = len(levels) - 1
+
+    def upto(level: int) -> BoolArray:
+        evicted: BoolArray = solution.evicted & (priorities <= levels[level])
+        return evicted
+
+    lowest = _first(0, top, lambda level: placer.may_fit(upto(level)))
+    below, step = lowest, 1
+    while lowest < top and not placer.fits(upto(lowest)):
+        # Sums of amounts are seldom far off: the next levels first, then ever further ones.
+        below, lowest, step = lowest + 1, min(lowest + step, top), 2 * step
+    lowest = _first(below, lowest, lambda level: placer.fits(upto(level)))
+    if lowest >= top:
+        return solution
+    above = np.flatnonzero(solution.evicted & (priorities > levels[lowest]))
+    return _spared(placer, solution, above, Fate.ABOVE_THRESHOLD)
+
+
+def _first(low: int, high: int, suffices: Callable[[int], bool]) -> int:
+    """The first number that suffices, if all that follow it do; `high` is not asked."""
     while low < high:
         middle = (low + high) // 2
-        if placer.fits(solution.evicted & (priorities <= levels[middle])):
+        if suffices(middle):
             high = middle
         else:
             low = middle + 1
-    if high == len(levels) - 1:
-        return solution
-    return _spared(placer, solution, np.flatnonzero(priorities > levels[high]), Fate.ABOVE_THRESHOLD)
+    return low
 
 
 def reprieved(ground: Ground, placer: Placer, solution: Solution) -> Solution:
@@ -58,12 +79,17 @@ def reprieved(ground: Ground, placer: Placer, solution: Solution) -> Solution:
 
 def _many_back(ground: Ground, placer: Placer, solution: Solution, order: IntArray) -> tuple[Solution, int]:
     """Units from the beginning of the order that can be back together with the tree placed anew, and how many."""
-    back, above = 0, len(order)
-    while above - back > 1 + len(order) // _PARTS and ground.budget.left > 0:
-        middle = (back + above) // 2
+
+    def without(number: int) -> BoolArray:
         evicted = solution.evicted.copy()
-        evicted[order[:middle]] = False
-        if placer.fits(evicted):
+        evicted[order[:number]] = False
+        return evicted
+
+    back, least = 0, ground.move_budget // _KEPT_FOR_MOVES
+    above = _first(0, len(order) + 1, lambda number: not placer.may_fit(without(number)))
+    while above - back > 1 + len(order) // _PARTS and ground.budget.left > least:
+        middle = (back + above) // 2
+        if placer.fits(without(middle)):
             back = middle
         else:
             above = middle
