@@ -9,11 +9,14 @@ from typing import TypedDict, Unpack
 from muster.core.decide import decide_and_assume
 from muster.core.decision import Decision, DecisionCode
 from muster.core.observer import NullObserver
+from muster.core.tree import Unit
 from muster.engine.api import DeleteCall, DeleteRef
 from muster.engine.binder import commit_decision
-from muster.engine.deletion import delete
+from muster.engine.deletion import delete, end_grace
+from muster.engine.eviction import Eviction
 from muster.engine.mutation import Mutation
-from muster.engine.ports import DecisionRecord, LoadedCluster, UnitState
+from muster.engine.nominations import end_waits
+from muster.engine.ports import DecisionRecord, LoadedCluster, PreemptionWait, UnitState
 from muster.engine.unit_faults import fault_of
 from muster.engine.units import build_unit
 from muster.model.group import (
@@ -28,7 +31,7 @@ from muster.model.group import (
     SchedulingPolicy,
     WorkloadReference,
 )
-from muster.model.meta import KINDS, Condition
+from muster.model.meta import KINDS, Condition, ObjectKey
 from muster.model.node import Node
 from muster.model.objects import ClusterObject
 from muster.model.pod import POD_SCHEDULED, Container, Pod, PodSpec, Resources
@@ -44,6 +47,7 @@ class TreeCluster(SmallCluster):
     """`apply` and `delete` make a revision each; `cycle` decides the next active unit."""
 
     _made = 0
+    eviction = Eviction()
 
     def apply(self, *objects: ClusterObject) -> None:
         def put(mutation: Mutation) -> None:
@@ -61,6 +65,7 @@ class TreeCluster(SmallCluster):
         """The cluster as a process that starts finds it in its store."""
         cluster = self.cluster
         again = TreeCluster()
+        again.now_us = self.now_us
         again.cluster.load(
             LoadedCluster(
                 name=cluster.name,
@@ -73,22 +78,49 @@ class TreeCluster(SmallCluster):
                 ],
                 pending_groups=cluster.pending_group_rows(),
                 pending_members=cluster.pending_member_rows(),
+                waits=self.stored_waits(),
             )
         )
         return again
+
+    def stored_waits(self) -> list[PreemptionWait]:
+        """What the store holds of waits after all that was written."""
+        writes = self.cluster.writes()
+        return [wait for key, wait in writes.wait_puts.items() if key not in writes.wait_removals]
 
     def cycle(self) -> Decision | None:
         """The decision on the next active unit, committed; None if no unit is active."""
         row = self.cluster.queue.pop()
         if row is None:
             return None
-        unit = build_unit(self.cluster, row.key)
-        decision = fault_of(self.cluster.state, self.cluster.layouts, unit.key)
-        if decision is None:
-            decision = decide_and_assume(self.cluster.feed.flush(), unit, PROFILE, NullObserver())
-        record = DecisionRecord("", 0, self.cluster.state.revision, decision)
-        commit_decision(self.cluster, unit, record, Mutation(self.cluster, self.now_us))
+        unit, decision = self.decided(row.key)
+        self.commit(unit, decision)
         return decision
+
+    def decided(self, key: ObjectKey) -> tuple[Unit, Decision]:
+        """The unit as it is now, and what is decided for it; nothing is committed."""
+        cluster = self.cluster
+        unit = build_unit(cluster, key)
+        fault = fault_of(cluster.state, cluster.layouts, key)
+        if fault is not None:
+            return unit, fault
+        decision = decide_and_assume(cluster.feed.flush(), unit, PROFILE, NullObserver())
+        if not decision.asks_for_victims:
+            return unit, decision
+        victims = cluster.disruption.below(unit.priority, cluster.budgets)
+        unit = replace(unit, victims=victims, searched=decision.search)
+        return unit, decide_and_assume(cluster.feed.flush(), unit, PROFILE, NullObserver())
+
+    def commit(self, unit: Unit, decision: Decision) -> DecisionRecord:
+        record = DecisionRecord("", 0, self.cluster.state.revision, decision)
+        return commit_decision(self.cluster, unit, record, Mutation(self.cluster, self.now_us), self.eviction)
+
+    def later(self, seconds: float) -> None:
+        """Time passes: graces and waits end, and units return from their rest."""
+        self.now_us += int(seconds * 1_000_000)
+        self.change(lambda mutation: end_grace(mutation, clients_evict=self.eviction.by_clients))
+        self.change(end_waits)
+        self.cluster.queue.due(self.now_us)
 
     def cycles(self, most: int = 50) -> list[DecisionCode]:
         """Decide until no unit is active; more than `most` cycles are one too many."""

@@ -7,7 +7,6 @@ goes. Trees may be broken: climbing stops at a missing parent, at a repeat, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from muster.core.preemption_units import DisruptionBudgets, DisruptionUnits
@@ -19,6 +18,8 @@ from muster.model.meta import POD, POD_GROUP, ObjectKey
 from muster.model.pod import POD_SCHEDULED, Pod, PodStatus
 
 MOST_LEVELS = 4
+_Shelf = dict[int, tuple[ObjectKey, int]]
+"""Pods by ordinal, each with its key and when it began to run."""
 
 
 class Belonging(NamedTuple):
@@ -50,8 +51,9 @@ class DisruptionTable:
         self.running: dict[int, Pod] = {}
         self.leaving: dict[int, Pod] = {}
         self._state = state
-        self._alone: dict[int, dict[int, Pod]] = {}
-        self._grouped: dict[Name, dict[int, Pod]] = {}
+        self._alone: dict[int, _Shelf] = {}
+        self._grouped: dict[Name, _Shelf] = {}
+        self._start_of = (PodStatus(), -1)
         self._belongings: dict[Name, Belonging | None] = {}
 
     def pod_changed(self, old: Pod | None, new: Pod | None) -> None:
@@ -61,7 +63,7 @@ class DisruptionTable:
             return
         if new is not None and is_potential_victim(new):
             self.running[new.ordinal] = new
-            self._shelf(new)[new.ordinal] = new
+            self._shelf(new)[new.ordinal] = (new.key, self._start(new))
         elif self.running.pop(pod.ordinal, None) is not None:
             self._shelf(pod).pop(pod.ordinal)
         if new is not None and new.is_leaving:
@@ -96,25 +98,34 @@ class DisruptionTable:
     def below(self, priority: int, budgets: BudgetTable) -> DisruptionUnits:
         """The units of lower priority than this, with the budgets that select a pod of them."""
         found = _Columns()
-        wholes: dict[ObjectKey, tuple[int, list[Pod]]] = {}
+        wholes: dict[ObjectKey, tuple[int, _Shelf]] = {}
         for level, alone in self._alone.items():
             if level < priority:
-                found.add_alone(alone.values(), level)
-        for leaf, pods in self._grouped.items():
+                found.add_alone(alone, level)
+        for leaf, shelf in self._grouped.items():
             belonging = self._belonging(*leaf)
             if belonging is None:
-                for pod in pods.values():
-                    if (pod.spec.priority or 0) < priority:
-                        found.add_alone((pod,), pod.spec.priority or 0)
+                for ordinal, entry in shelf.items():
+                    level = self.running[ordinal].spec.priority or 0
+                    if level < priority:
+                        found.add_alone({ordinal: entry}, level)
             elif belonging.priority < priority and belonging.whole is None:
-                found.add_alone(pods.values(), belonging.priority)
+                found.add_alone(shelf, belonging.priority)
             elif belonging.priority < priority and belonging.whole is not None:
-                wholes.setdefault(belonging.whole, (belonging.priority, []))[1].extend(pods.values())
+                wholes.setdefault(belonging.whole, (belonging.priority, {}))[1].update(shelf)
         for key, (level, members) in wholes.items():
             found.add_whole(key, level, members)
         return found.units(budgets.over(found.ordinals()))
 
-    def _shelf(self, pod: Pod) -> dict[int, Pod]:
+    def _start(self, pod: Pod) -> int:
+        """When the pod began to run, or was bound, or came bound already. Pods that come together share a status."""
+        status, start = self._start_of
+        if pod.status is not status:
+            start = _start_of(pod.status)
+            self._start_of = (pod.status, start)
+        return start if start >= 0 else pod.creation_us
+
+    def _shelf(self, pod: Pod) -> _Shelf:
         if pod.group:
             return self._grouped.setdefault((pod.namespace, pod.group), {})
         return self._alone.setdefault(pod.spec.priority or 0, {})
@@ -155,23 +166,21 @@ class _Columns:
         self._priorities: list[int] = []
         self._starts: list[int] = []
         self._pods: list[tuple[int, ...]] = []
-        self._start_of: dict[int, int | None] = {}
 
-    def add_alone(self, pods: Iterable[Pod], priority: int) -> None:
+    def add_alone(self, shelf: _Shelf, priority: int) -> None:
         """Pods that are units of their own."""
-        taken = list(pods)
-        self._keys += [pod.key for pod in taken]
-        self._priorities += [priority] * len(taken)
-        self._starts += self._began(taken)
-        self._pods += [(pod.ordinal,) for pod in taken]
+        self._keys += [key for key, _ in shelf.values()]
+        self._priorities += [priority] * len(shelf)
+        self._starts += [start for _, start in shelf.values()]
+        self._pods += [(ordinal,) for ordinal in shelf]
 
-    def add_whole(self, key: ObjectKey, priority: int, pods: list[Pod]) -> None:
+    def add_whole(self, key: ObjectKey, priority: int, shelf: _Shelf) -> None:
         """Pods that go together."""
-        if pods:
+        if shelf:
             self._keys.append(key)
             self._priorities.append(priority)
-            self._starts.append(min(self._began(pods)))
-            self._pods.append(tuple(sorted(pod.ordinal for pod in pods)))
+            self._starts.append(min(start for _, start in shelf.values()))
+            self._pods.append(tuple(sorted(shelf)))
 
     def ordinals(self) -> set[int]:
         return {ordinal for pods in self._pods for ordinal in pods}
@@ -181,21 +190,12 @@ class _Columns:
             tuple(self._keys), tuple(self._priorities), tuple(self._starts), tuple(self._pods), budgets
         )
 
-    def _began(self, pods: list[Pod]) -> Iterator[int]:
-        """When each pod began to run, or was bound, or came bound already. Pods share statuses, which are looked at once."""
-        known = self._start_of
-        for pod in pods:
-            status = pod.status
-            start = known.get(id(status), -1)
-            if start == -1:
-                start = known[id(status)] = _start_of(status)
-            yield pod.creation_us if start is None else start
 
-
-def _start_of(status: PodStatus) -> int | None:
+def _start_of(status: PodStatus) -> int:
+    """When a pod with this status began to run, or was bound; -1 if it does not say."""
     if status.start_us is not None:
         return status.start_us
     for each in status.conditions:
         if each.type == POD_SCHEDULED and each.status == TRUE:
             return each.last_transition_us
-    return None
+    return -1

@@ -1,0 +1,181 @@
+"""Whom a unit may preempt: what is taken as one, at which priority, in trees of any shape (KEP-5710)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pytest
+
+from muster.core.preemption_units import DisruptionUnits
+from muster.model.group import AnyGroup
+from muster.model.meta import Condition
+from muster.model.pod import POD_SCHEDULED, Pod, PodStatus
+from tests.engine.tree_cluster import TreeCluster, composite, leaf, node, pods
+
+HIGH = 1_000
+
+
+def running(group: AnyGroup, count: int = 1, *, priority: int = 0) -> list[Pod]:
+    return pods(group, count, priority=priority, on="n")
+
+
+def alone(name: str, *, priority: int = 0, status: PodStatus | None = None, scheduler: str = "") -> Pod:
+    [pod] = pods(leaf("none"), 1, priority=priority, on="n")
+    spec = replace(pod.spec, scheduler_name=scheduler or pod.spec.scheduler_name)
+    return replace(pod, name=name, group="", spec=spec, status=status or PodStatus())
+
+
+def below(cluster: TreeCluster, priority: int = HIGH) -> DisruptionUnits:
+    return cluster.cluster.disruption.below(priority, cluster.cluster.budgets)
+
+
+def units(cluster: TreeCluster, priority: int = HIGH) -> Mapping[str, tuple[int, set[str]]]:
+    """By the unit's name: its priority, and the names of its pods."""
+    found = below(cluster, priority)
+    names = {pod.ordinal: pod.name for pod in cluster.cluster.disruption.running.values()}
+    return {
+        key.name: (level, {names[ordinal] for ordinal in ordinals})
+        for key, level, ordinals in zip(found.keys, found.priorities, found.pods, strict=True)
+    }
+
+
+def test_a_pod_without_a_group_is_a_unit_of_its_own_priority() -> None:
+    cluster = TreeCluster(node("n"))
+    cluster.apply(alone("p", priority=7))
+
+    assert units(cluster) == {"p": (7, {"p"})}
+
+
+def test_pods_of_a_group_in_single_mode_go_one_by_one() -> None:
+    cluster = TreeCluster(node("n"))
+    group = leaf("g", 2, priority=7)
+    cluster.apply(group, *running(group, 2, priority=7))
+
+    assert units(cluster) == {"g-0": (7, {"g-0"}), "g-1": (7, {"g-1"})}
+
+
+def test_the_highest_ancestor_with_all_is_the_unit() -> None:
+    cluster = TreeCluster(node("n"))
+    top = composite("top", priority=5)
+    middle = composite("middle", priority=5, parent=top, whole=True)
+    low, other = (leaf(name, 1, priority=5, parent=middle, whole=True) for name in ("low", "other"))
+    beside = leaf("beside", 1, priority=5, parent=top)
+    members = [pod for group in (low, other, beside) for pod in running(group, priority=5)]
+    cluster.apply(top, middle, low, other, beside, *members)
+
+    assert units(cluster) == {
+        "middle": (5, {"low-0", "other-0"}),
+        "beside-0": (5, {"beside-0"}),
+    }
+
+
+def test_pods_count_at_the_priority_of_the_topmost_group() -> None:
+    cluster = TreeCluster(node("n"))
+    top, low = composite("top", priority=50), leaf("low", 1, priority=3, parent="top")
+    cluster.apply(low, *running(low, priority=3))
+    before = units(cluster)
+
+    cluster.apply(top)
+
+    assert (before, units(cluster)) == ({"low-0": (3, {"low-0"})}, {"low-0": (50, {"low-0"})})
+    assert units(cluster, priority=50) == {}
+
+
+def test_a_pod_whose_group_does_not_exist_goes_by_itself() -> None:
+    cluster = TreeCluster(node("n"))
+    cluster.apply(*running(leaf("missing"), priority=4))
+
+    assert units(cluster) == {"missing-0": (4, {"missing-0"})}
+
+
+def test_climbing_stops_where_parents_form_a_cycle() -> None:
+    cluster = TreeCluster(node("n"))
+    a = composite("a", priority=1, parent="b", whole=True)
+    b = composite("b", priority=2, parent="a", whole=True)
+    group = leaf("g", 1, priority=3, parent="a")
+    cluster.apply(a, b, group, *running(group, priority=3))
+
+    assert units(cluster) == {"b": (2, {"g-0"})}
+
+
+def test_climbing_stops_at_the_fourth_level() -> None:
+    cluster = TreeCluster(node("n"))
+    fifth = composite("fifth", priority=9, whole=True)
+    fourth = composite("fourth", priority=4, parent=fifth)
+    third = composite("third", priority=3, parent=fourth)
+    second = composite("second", priority=2, parent=third)
+    group = leaf("g", 1, priority=1, parent=second)
+    cluster.apply(fifth, fourth, third, second, group, *running(group, priority=1))
+
+    assert units(cluster) == {"g-0": (4, {"g-0"})}
+
+
+def test_units_of_equal_or_higher_priority_are_no_victims() -> None:
+    cluster = TreeCluster(node("n"))
+    group = leaf("g", 1, priority=10, whole=True)
+    cluster.apply(group, *running(group, priority=10), alone("equal", priority=10), alone("low", priority=9))
+
+    assert units(cluster, priority=10) == {"low": (9, {"low"})}
+
+
+def test_pods_of_any_scheduler_are_victims() -> None:
+    cluster = TreeCluster(node("n"))
+    cluster.apply(alone("foreign", scheduler="somebody-else"))
+
+    assert units(cluster) == {"foreign": (0, {"foreign"})}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda pod: replace(pod, deletion_us=1),
+        lambda pod: replace(pod, status=PodStatus(phase="Succeeded")),
+        lambda pod: replace(pod, node_name=""),
+    ],
+    ids=["leaving", "finished", "pending"],
+)
+def test_only_pods_that_run_and_stay_are_victims(changed: Callable[[Pod], Pod]) -> None:
+    cluster = TreeCluster(node("n"))
+    group = leaf("g", 1, whole=True)
+    cluster.apply(group, *running(group, 2))
+
+    cluster.apply(changed(running(group)[0]))
+
+    assert units(cluster) == {"g": (0, {"g-1"})}
+
+
+def test_a_pod_that_is_gone_is_no_victim() -> None:
+    cluster = TreeCluster(node("n"))
+    cluster.apply(alone("p"))
+
+    cluster.delete(alone("p"))
+
+    assert units(cluster) == {}
+
+
+def test_a_unit_began_when_the_first_of_its_pods_did() -> None:
+    cluster = TreeCluster(node("n"))
+    bound = (Condition(POD_SCHEDULED, "True", last_transition_us=300),)
+    group = leaf("g", 1, whole=True)
+    first, second = running(group, 2)
+    cluster.apply(
+        group,
+        replace(first, status=PodStatus(start_us=900, conditions=bound)),
+        replace(second, status=PodStatus(conditions=bound)),
+        alone("reported", status=PodStatus(start_us=700, conditions=bound)),
+        replace(alone("placed"), creation_us=500),
+    )
+
+    found = below(cluster)
+
+    starts = dict(zip((key.name for key in found.keys), found.starts, strict=True))
+    assert starts == {"g": 300, "reported": 700, "placed": 500}
+
+
+def test_a_restart_finds_the_same_victims() -> None:
+    cluster = TreeCluster(node("n"))
+    group = leaf("g", 1, whole=True)
+    cluster.apply(group, *running(group, 2), alone("p", priority=3))
+
+    assert units(cluster.restarted()) == units(cluster) == {"g": (0, {"g-0", "g-1"}), "p": (3, {"p"})}
