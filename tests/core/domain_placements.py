@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from muster.core.domains import CLUSTER, Domain, candidate_domains
+from muster.core.cuts import cut
+from muster.core.domains import CLUSTER, Domain
 from muster.core.node_table import NodeTable
 from muster.core.pod_placement import placer_of
 from muster.core.search.domain_search import DomainPacking, place_in_domains
@@ -82,7 +83,7 @@ def check(problem: Problem, nodes: NodeTable, outcome: DomainPacking) -> None:
 
 def _checked_domain(nodes: NodeTable, node: SearchNode, outer: Domain, outcome: DomainPacking) -> Domain:
     domain = outcome.domains[node.group.key]
-    (same,) = [known for known in candidate_domains(nodes, domain.key, outer) if known.value == domain.value]
+    (same,) = [known for known in cut(nodes, domain.key, outer).domains if known.value == domain.value]
     assert domain.slots is not None
     assert same.slots is not None
     assert domain.slots.tolist() == same.slots.tolist(), "not a domain inside the parent's"

@@ -31,6 +31,10 @@ LABELLED = tuple(pod(cpu="1", labels={"index": str(index)}) for index in range(2
 GREEDY = make_profile({"name": "greedy", "greedyOnly": True})
 
 
+Built = tuple[list[Node], list[tuple[Pod, str]]]
+"""Nodes, and which pods run where."""
+
+
 @st.composite
 def nodes(draw: st.DrawFn, name: str) -> Node:
     """Labels that may be missing, empty, equal on two levels, and need not nest."""
@@ -45,7 +49,7 @@ def nodes(draw: st.DrawFn, name: str) -> Node:
 
 
 @st.composite
-def clusters(draw: st.DrawFn) -> tuple[list[Node], list[tuple[Pod, str]]]:
+def clusters(draw: st.DrawFn) -> Built:
     made = [draw(nodes(f"n{(place * 5) % 9}")) for place in range(draw(st.integers(1, 9)))]
     running = [
         (draw(st.sampled_from(SHAPES[:2])), draw(st.sampled_from(made)).name)
@@ -110,7 +114,7 @@ def how_often(request: pytest.FixtureRequest) -> Iterator[None]:
 @settings(max_examples=300, deadline=None)
 @given(choices=st.data(), built=clusters())
 def test_lockstep_decides_what_simulating_every_candidate_decides(
-    choices: st.DataObject, built: tuple[list[Node], list[tuple[Pod, str]]]
+    choices: st.DataObject, built: Built
 ) -> None:
     made, running = built
     cluster = Cluster(*made, profile=GREEDY)

@@ -46,14 +46,12 @@ class CountedStage:
     requests: dict[int, int]
     _taken: IntArray = field(init=False)
     _ids: StateIds = field(init=False)
+    sizes: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.sizes = tuple(len(amounts.level) for amounts in self.levels)
         self._taken = np.zeros(len(self.levels[-1].level), dtype=np.int64)
         self._ids = StateIds(self.sizes, [amounts.cells for amounts in self.levels])
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return tuple(len(amounts.level) for amounts in self.levels)
 
     def parents(self, level: int) -> IntArray:
         return self.levels[level].level.parents

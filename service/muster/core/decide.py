@@ -22,6 +22,7 @@ from muster.core.decision import (
 from muster.core.domains import CLUSTER
 from muster.core.found_placement import assume_found, tell_found
 from muster.core.framework import Profile
+from muster.core.hopeless import is_hopeless
 from muster.core.lockstep import Lockstep
 from muster.core.messages import decision_message, preemption_message
 from muster.core.nominated_placement import assume_nominated
@@ -155,7 +156,8 @@ def _minimum(recursion: Recursion) -> tuple[Trial, Search]:
         return trial, Search()
     if trial.status is Status.UNSCHEDULABLE_AND_UNRESOLVABLE:
         return trial, Search(SearchEnd.EXHAUSTED)
-    if greedy_is_exact(recursion.unit, recursion.snapshot, recursion.placer):
+    snapshot, unit, placer = recursion.snapshot, recursion.unit, recursion.placer
+    if greedy_is_exact(unit, snapshot, placer) or is_hopeless(snapshot, placer, unit.root):
         return trial, Search(SearchEnd.EXHAUSTED)
     if recursion.unit.searched is not None:
         return trial, recursion.unit.searched

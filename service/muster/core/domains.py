@@ -12,7 +12,6 @@ import numpy as np
 
 from muster.core.arrays import BoolArray, IntArray, Slots
 from muster.core.label_columns import LabelColumn
-from muster.core.node_table import NodeTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,24 +24,6 @@ class Domain:
 
 
 CLUSTER = Domain()
-
-
-def candidate_domains(nodes: NodeTable, key: str, outer: Domain) -> list[Domain]:
-    """The domains of a label inside an outer one, in the order of their values."""
-    column = nodes.column(key)
-    slots = np.flatnonzero(nodes.present) if outer.slots is None else outer.slots
-    codes = column.codes[slots]
-    labelled = codes >= 0
-    slots, codes = slots[labelled], codes[labelled]
-    by_code = np.argsort(codes, kind="stable")
-    slots, codes = slots[by_code], codes[by_code]
-    firsts = np.flatnonzero(np.diff(codes, prepend=-1))
-    parts = np.split(slots, firsts[1:]) if len(firsts) else []
-    values = [column.values[code] for code in codes[firsts].tolist()]
-    return [
-        Domain(key, value, part)
-        for value, part in sorted(zip(values, parts, strict=True), key=lambda item: item[0])
-    ]
 
 
 def domain_totals(per_slot: IntArray, column: LabelColumn) -> IntArray:

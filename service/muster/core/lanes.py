@@ -43,10 +43,8 @@ SavedT = TypeVar("SavedT")
 class Stage(Protocol[SavedT]):
     """Room in all domains of some levels, and how pods of a shape take it. D: domains of the level in question."""
 
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """How many domains each level has."""
-        ...
+    sizes: tuple[int, ...]
+    """How many domains each level has."""
 
     def parents(self, level: int) -> IntArray:
         """[D] their domains on the level above."""
@@ -249,7 +247,10 @@ class LaneRecursion(Generic[SavedT]):
         statuses[tried] = outcomes.statuses[tried]
         good, ranks = outcomes.good, self.scorer.ranks(outcomes.views)
         order = good[np.lexsort((good, -ranks, parents[good]))]
-        winners = order[np.diff(parents[order], prepend=-1) > 0]
+        by_parent = parents[order]
+        first = np.ones(len(order), dtype=np.bool_)
+        first[1:] = by_parent[1:] != by_parent[:-1]
+        winners = order[first]
         trials.statuses[lanes] = _UNRESOLVABLE
         trials.statuses[parents[statuses == _UNSCHEDULABLE]] = _UNSCHEDULABLE
         trials.statuses[parents[winners]] = _SUCCESS
@@ -284,9 +285,13 @@ class LaneRecursion(Generic[SavedT]):
             leaf: BoolArray = held >= group.minimum
             return leaf
         able = np.zeros(size, dtype=np.int64)
+        known: dict[Hashable, BoolArray] = {}
         for child in group.children:
             if child.admissible:
-                able += self._holds(child, level, room)
+                content = self.forms[id(child)].content
+                if content not in known:
+                    known[content] = self._holds(child, level, room)
+                able += known[content]
         holds: BoolArray = able >= group.minimum
         return holds
 

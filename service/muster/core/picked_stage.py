@@ -49,8 +49,10 @@ class PickedStage:
     _free: IntArray = field(init=False)
     _pods: IntArray = field(init=False)
     _ids: StateIds = field(init=False)
+    sizes: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.sizes = tuple(map(len, self.levels))
         nodes = self.rooms.snapshot.nodes
         self._slots = self.levels[0].slots
         places = np.zeros(nodes.size, dtype=np.int64)
@@ -64,10 +66,6 @@ class PickedStage:
         self._free = nodes.free[:, self._slots]
         self._pods = np.zeros(len(self._slots), dtype=np.int64)
         self._ids = StateIds(self.sizes, self._members)
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return tuple(map(len, self.levels))
 
     def parents(self, level: int) -> IntArray:
         return self.levels[level].parents

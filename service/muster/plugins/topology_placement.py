@@ -33,10 +33,11 @@ class MostPodsThenFullest:
         order = np.lexsort((shares, views.placed))
         placed, shares = views.placed[order], shares[order]
         apart = np.ones(len(order), dtype=np.bool_)
-        apart[1:] = (np.diff(placed) > 0) | (np.diff(shares) > _DOUBT * shares[1:])
+        apart[1:] = (placed[1:] > placed[:-1]) | (shares[1:] - shares[:-1] > _DOUBT * shares[1:])
         unlike = apart.copy()
         for amounts in (*views.used, *views.allocatable):
-            unlike[1:] |= np.diff(amounts[order]) != 0
+            sorted_ = amounts[order]
+            unlike[1:] |= sorted_[1:] != sorted_[:-1]
         classes = np.cumsum(apart) - 1
         if (unlike & ~apart).any():
             classes = self._settled(views, order, classes, unlike)
@@ -45,8 +46,13 @@ class MostPodsThenFullest:
         return ranks
 
     def describe(self, view: PlacementView) -> str:
-        share = self.score(view)[1]
-        return f"{view.placed} {'pod' if view.placed == 1 else 'pods'}, {float(share):.1%} full"
+        shares = [
+            used / allocatable
+            for used, allocatable in zip(view.used, view.allocatable, strict=True)
+            if allocatable
+        ]
+        share = sum(shares) / max(len(shares), 1)
+        return f"{view.placed} {'pod' if view.placed == 1 else 'pods'}, {share:.1%} full"
 
     def _settled(
         self, views: PlacementViews, order: IntArray, classes: IntArray, unlike: BoolArray
