@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from contextvars import Context
 from typing import TypeVar
@@ -20,7 +20,7 @@ from muster.engine.deletion import end_grace
 from muster.engine.errors import Refusal, UnavailableError
 from muster.engine.mutation import Mutation
 from muster.engine.nominations import end_waits
-from muster.engine.ports import ClusterWrites, DecisionRecord, RequestRecord
+from muster.engine.ports import ClusterWrites, DecisionRecord, RequestRecord, UnitState
 from muster.engine.watch_hub import DecisionFeed, RevisionFeed
 from muster.model.meta import ObjectKey
 
@@ -28,6 +28,7 @@ _LOG = logging.getLogger(__name__)
 LONGEST_SLEEP_SECONDS = 0.2
 
 Answer = TypeVar("Answer")
+Told = TypeVar("Told")
 
 
 class ClusterService:
@@ -48,6 +49,7 @@ class ClusterService:
         self._tools = tools
         self._lost = lost
         self._waiters: dict[ObjectKey, list[asyncio.Future[DecisionRecord]]] = {}
+        self._askers: dict[ObjectKey, list[asyncio.Future[DecisionRecord | None]]] = {}
         self.cycles = CycleRunner(cluster, tools, self._decided, self._in_doubt)
         self._timers: asyncio.Task[None] | None = None
 
@@ -102,6 +104,7 @@ class ClusterService:
         if identity is not None and encode is not None and writes:
             self.keep_answer(identity, encode(answer), mutation.now_us)
         self.cycles.wake()
+        self._tell_askers_in_vain()
         return answer
 
     async def durable(self) -> None:
@@ -128,13 +131,26 @@ class ClusterService:
                 if not waiters:
                     del self._waiters[unit]
 
+    async def next_cycle(self, unit: ObjectKey) -> DecisionRecord | None:
+        """As `next_decision`, but None as soon as the unit is gated or has left the queue: no cycle is to come."""
+        asker: asyncio.Future[DecisionRecord | None] = asyncio.get_running_loop().create_future()
+        self._askers.setdefault(unit, []).append(asker)
+        self.cycles.wake()
+        return await asker
+
+    def _tell_askers_in_vain(self) -> None:
+        queue = self.cluster.queue
+        for unit in list(self._askers):
+            row = queue.get(unit)
+            if row is None or row.state is UnitState.GATED:
+                _resolve(self._askers.pop(unit), None)
+
     def _in_doubt(self) -> None:
         self._lost(self.cluster.name)
 
     def _decided(self, record: DecisionRecord) -> None:
-        for waiter in self._waiters.pop(record.decision.unit, []):
-            if not waiter.done():
-                waiter.set_result(record)
+        _resolve(self._waiters.pop(record.decision.unit, []), record)
+        _resolve(self._askers.pop(record.decision.unit, []), record)
 
     def keep_answer(self, identity: RequestIdentity, response: bytes, now_us: int) -> None:
         """Write down what a request was answered, for the time when it comes again."""
@@ -146,6 +162,7 @@ class ClusterService:
             await asyncio.sleep(self._sleep_seconds())
             if self.available:
                 self._tick()
+                self._tell_askers_in_vain()
 
     def _tick(self) -> None:
         cluster, now_us = self.cluster, self._tools.clock.now_us()
@@ -180,3 +197,9 @@ class ClusterService:
 def _end_waits(mutation: Mutation) -> tuple[None, bool]:
     end_waits(mutation)
     return None, True
+
+
+def _resolve(waiters: Iterable[asyncio.Future[Told]], told: Told) -> None:
+    for waiter in waiters:
+        if not waiter.done():
+            waiter.set_result(told)

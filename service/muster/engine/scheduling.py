@@ -49,12 +49,7 @@ async def schedule(
     root = root_of(service, call.unit)
     held = await _held(service, root, last)
     deadline = clock.monotonic() + call.wait_seconds if call.wait_seconds is not None else None
-    if held is None:
-        service.cluster.queue.bring_forward(root.key)
-        record = await service.next_decision(root.key)
-        answer = _answer(service, root.key, record, fresh=True)
-    else:
-        answer = held
+    answer = await _first_cycle(service, root.key, last) if held is None else held
     while deadline is not None and not _is_over(service, answer):
         later = await _next(service, root.key, deadline - clock.monotonic())
         if later is None:
@@ -77,6 +72,18 @@ async def dry_run(
     record = uncommitted(service.cluster, unit, verdict, verdict.decision, clock.now_us())
     await service.durable()
     return _answer(service, root.key, record, fresh=True)
+
+
+async def _first_cycle(service: ClusterService, unit: ObjectKey, last: LastDecision) -> ScheduleAnswer:
+    """What the unit's next cycle decides; if it is gated or goes before that, what holds then."""
+    service.cluster.queue.bring_forward(unit)
+    record = await service.next_cycle(unit)
+    if record is not None:
+        return _answer(service, unit, record, fresh=True)
+    if service.cluster.state.get(unit) is None:
+        return _synthetic(service, unit, DecisionCode.UNCHANGED, "the unit is gone")
+    held = await _held(service, Root(unit), last)
+    return held if held is not None else await _first_cycle(service, unit, last)
 
 
 async def _next(service: ClusterService, unit: ObjectKey, seconds: float) -> DecisionRecord | None:
