@@ -271,7 +271,8 @@ def _write_pods_left(
         own = outcome.by_signature if outcome is not None else {}
         of_group = outcome.message if outcome is not None and not outcome.scheduled else decision.message
         for ordinal, signature in zip(leaf.pods.ids, leaf.pods.signatures, strict=True):
-            pod = pods.get(ordinal)
+            # As it is now: the nomination of a pod may have been written, or cleared, in this revision.
+            pod = mutation.state.pod(*pods[ordinal].key[1:]) if ordinal in pods else None
             if pod is not None:
                 tell_pod(mutation, pod, reason, own.get(signature) or of_group)
 
