@@ -2,9 +2,12 @@
 
 import pytest
 
+from muster.engine import layouts
+from muster.engine.cluster_state import ClusterState
 from muster.engine.layouts import layout_faults
+from muster.model.meta import ObjectKey
 from muster.model.objects import ClusterObject
-from tests.engine.tree_cluster import TreeCluster, composite, leaf, template, workload
+from tests.engine.tree_cluster import TreeCluster, composite, leaf, node, pods, template, workload
 
 ROOT = composite("root")
 
@@ -135,3 +138,27 @@ def test_each_broken_rule_is_told() -> None:
     found = faults(TEMPLATES, ROOT, leaf("g", parent=ROOT, template="t-none", priority=5))
 
     assert list(found) == ["GROUP_PRIORITY_CLASH", "TEMPLATE_UNKNOWN"]
+
+
+def test_only_trees_whose_groups_or_workload_changed_are_checked_and_each_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trees = TreeCluster(node("n"))
+    checked: list[str] = []
+    real = layouts.layout_faults
+
+    def noted(state: ClusterState, root: ObjectKey) -> layouts.Faults:
+        checked.append(root.name)
+        return real(state, root)
+
+    monkeypatch.setattr(layouts, "layout_faults", noted)
+    big = [leaf(f"g-{i}", 2, parent="big", workload="wl-2") for i in range(100)]
+
+    trees.apply(ROOT, leaf("g", 2, parent=ROOT), composite("big", workload="wl-2"), *big)
+    assert sorted(checked) == ["big", "root"]
+    checked.clear()
+    trees.apply(*(pod for group in big for pod in pods(group, 2)))
+    trees.cycles()
+    assert checked == []
+    trees.apply(workload("wl-2", leaves=(template("t-g"),)))
+    assert checked == ["big"]

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from muster.core.arrays import IntArray
+from muster.core.capacity import pods_by_shape, rooms_of
 from muster.core.domains import value_totals
 from muster.core.pod_placement import PodPlacer
 from muster.core.signature import Signature
@@ -18,8 +17,6 @@ from muster.core.snapshot import Snapshot
 from muster.core.tree import GroupTree, Unit, leaves
 
 _MOST_SHAPES = 32
-_MOST_PODS = 2**31
-"""More than a node ever holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +40,11 @@ class Room:
 
 def room_of(snapshot: Snapshot, unit: Unit, placer: PodPlacer) -> Room:
     """The room for the unit's pods in the domains that it may use: those of its constraints, else the cluster."""
-    keys = _label_keys(unit.root)
+    rooms, keys = rooms_of(snapshot, placer), _label_keys(unit.root)
     columns = {key: snapshot.nodes.column(key) for key in keys}
     totals: dict[tuple[int, str], IntArray] = {}
     for signature in _shapes(snapshot, unit):
-        per_slot = _per_slot(snapshot, signature, placer)
+        per_slot = rooms.per_slot(signature)
         for key, column in columns.items():
             totals[signature.shape, key] = value_totals(per_slot, column)
         if unit.root.topology_key is None:
@@ -69,15 +66,6 @@ def _shapes(snapshot: Snapshot, unit: Unit) -> list[Signature]:
     """One signature of each shape, those of the first leaves first."""
     found: dict[int, Signature] = {}
     for leaf in leaves(unit.root):
-        for index in dict.fromkeys(leaf.pods.signatures):
-            signature = snapshot.signatures[index]
+        for signature in pods_by_shape(snapshot, leaf):
             found.setdefault(signature.shape, signature)
     return list(found.values())[:_MOST_SHAPES]
-
-
-def _per_slot(snapshot: Snapshot, signature: Signature, placer: PodPlacer) -> IntArray:
-    row = placer.keys.row(signature)
-    held: IntArray = np.where(row.admitted, 1 if row.exclusive else _MOST_PODS, 0).astype(np.int64)
-    for resource, amount in row.amounts:
-        np.minimum(held, np.maximum(snapshot.nodes.free[resource], 0) // amount, out=held)
-    return held

@@ -2,7 +2,7 @@
 
 A parent cycle has no root and is told by `hierarchy.find_roots`; what pods must share is `unit_faults`'. The check is pure
 and costs the groups of one tree; `Layouts` keeps its answers, so that only a tree whose groups or Workload changed is
-checked again. Deviates from KEP-6012: the reason Invalid comes with the status False, since nothing was scheduled.
+checked again. Deviates from KEP-6012: the reason Invalid comes with the status False (docs/adr/0006).
 """
 
 from __future__ import annotations
