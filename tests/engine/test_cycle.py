@@ -11,7 +11,8 @@ from muster.core.decision import Decision, SearchEnd
 from muster.core.framework import Profile
 from muster.core.tree import Unit
 from muster.engine.array_feed import ArrayFeed
-from muster.engine.cycle import CycleRunner, CycleTools
+from muster.engine.binder import pods_by_ordinal
+from muster.engine.cycle import CycleRunner, CycleTools, uncommitted
 from muster.engine.telemetry_port import NullTelemetry
 from muster.engine.units import build_unit
 from muster.engine.worker_pool import WorkerAnswer, WorkerPool
@@ -81,6 +82,22 @@ async def test_a_small_gang_that_only_a_search_places_is_given_to_a_worker(decid
     assert decision.search.end is SearchEnd.FOUND
     assert deciding.pool.asked == 1
     assert not deciding.trees.cluster.feed.flush().has_assumptions
+
+
+async def test_what_was_tried_names_its_pods_though_they_went_while_it_was_decided(
+    deciding: Deciding,
+) -> None:
+    cluster = deciding.trees.cluster
+    members = [_member(GANG, f"p{place}", "1") for place in range(4)]
+    deciding.trees.apply(GANG, *members)
+    unit = build_unit(cluster, GANG.key)
+    pods = pods_by_ordinal(cluster, unit)
+    verdict = await deciding.cycles.verdict(unit)
+
+    deciding.trees.delete(*members)
+    record = uncommitted(cluster, pods, verdict, verdict.decision, 0)
+
+    assert record.assignments.pods == ("p0", "p1", "p2", "p3")
 
 
 def _member(group: PodGroup, name: str, cores: str) -> Pod:

@@ -18,7 +18,14 @@ from dataclasses import dataclass
 from muster.core.decision import Assignments, Decision, DecisionCode, Preemption, PreemptionEnd
 from muster.core.framework import Profile
 from muster.core.tree import Unit
-from muster.engine.binder import commit_decision, named_columns, pods_by_ordinal, set_back, still_holds
+from muster.engine.binder import (
+    PodsByOrdinal,
+    commit_decision,
+    named_columns,
+    pods_by_ordinal,
+    set_back,
+    still_holds,
+)
 from muster.engine.cluster import Cluster
 from muster.engine.deciding import Decider, Verdict
 from muster.engine.errors import UnavailableError
@@ -179,7 +186,8 @@ class CycleRunner:
     def _put_back(self, unit: Unit, decision: Decision, verdict: Verdict) -> None:
         """Answer those who asked for a preemption that none is needed. The unit is tried again, which binds it."""
         cluster, now_us = self._cluster, self._tools.clock.now_us()
-        self._answer_probes(unit.key, uncommitted(cluster, unit, verdict, fitting(decision), now_us))
+        pods = pods_by_ordinal(cluster, unit)
+        self._answer_probes(unit.key, uncommitted(cluster, pods, verdict, fitting(decision), now_us))
         if cluster.queue.landed(unit.key):
             mutation = Mutation(cluster, now_us)
             settle_unit(mutation, unit.key)
@@ -288,11 +296,13 @@ def fitting(decision: Decision) -> Decision:
 
 
 def uncommitted(
-    cluster: Cluster, unit: Unit, verdict: Verdict, decision: Decision, now_us: int
+    cluster: Cluster, pods: PodsByOrdinal, verdict: Verdict, decision: Decision, now_us: int
 ) -> DecisionRecord:
-    """The record of a decision that is not stored, with the names of all pods in it."""
+    """The record of a decision that is not stored, with the names of all pods in it.
+
+    pods: the unit's pods that waited for a node when it was decided; others may have bound them since.
+    """
     preemption = decision.preemption or Preemption(PreemptionEnd.NO_FIT)
-    pods = pods_by_ordinal(cluster, unit)
     return DecisionRecord(
         id="",
         revision=verdict.snapshot_revision,

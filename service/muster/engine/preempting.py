@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from muster.core.decision import Decision, DecisionCode
 from muster.engine.api import PreemptAnswer, PreemptCall
+from muster.engine.binder import pods_by_ordinal
 from muster.engine.cluster_service import ClusterService
 from muster.engine.cycle import fitting, uncommitted
 from muster.engine.hierarchy import Root, why_gated
@@ -45,11 +46,12 @@ async def preempt(service: ClusterService, clock: Clock, call: PreemptCall) -> P
 
 async def _tried(service: ClusterService, clock: Clock, key: ObjectKey) -> DecisionRecord:
     unit = build_unit(service.cluster, key)
+    pods = pods_by_ordinal(service.cluster, unit)
     verdict = await service.cycles.verdict(unit)
     decision = verdict.decision
     if decision.assignments.pods:
         decision = fitting(decision)
-    return uncommitted(service.cluster, unit, verdict, decision, clock.now_us())
+    return uncommitted(service.cluster, pods, verdict, decision, clock.now_us())
 
 
 def _held(service: ClusterService, root: Root) -> Decision | None:

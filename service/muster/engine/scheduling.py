@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from muster.core.decision import Decision, DecisionCode
 from muster.engine.api import PositionedUnit, ScheduleAnswer, ScheduleCall
+from muster.engine.binder import pods_by_ordinal
 from muster.engine.cluster_service import ClusterService
 from muster.engine.cycle import uncommitted
 from muster.engine.errors import FailedPreconditionError, NotFoundError, Precondition
@@ -68,8 +69,9 @@ async def dry_run(
     if held is not None:
         return held
     unit = build_unit(service.cluster, root.key)
+    pods = pods_by_ordinal(service.cluster, unit)
     verdict = await service.cycles.verdict(unit)
-    record = uncommitted(service.cluster, unit, verdict, verdict.decision, clock.now_us())
+    record = uncommitted(service.cluster, pods, verdict, verdict.decision, clock.now_us())
     await service.durable()
     return _answer(service, root.key, record, fresh=True)
 
