@@ -14,6 +14,7 @@ from muster.core.decision import Assignments, Status
 from muster.core.domains import CLUSTER, Domain
 from muster.core.ordering import Batch, batches_of
 from muster.core.pins import allowed_places
+from muster.core.promises import depart_leaving, keep_promises
 from muster.core.recheck import first_conflict
 from muster.core.recursion import Recursion
 from muster.core.tree import GroupTree, leaves
@@ -25,7 +26,7 @@ _NOWHERE: frozenset[str] = frozenset()
 def assume_nominated(recursion: Recursion, nominations: Assignments) -> Trial | None:
     """The root's trial with the pods that are still pending on their nodes; None, and nothing assumed, if they do not fit.
 
-    They fit if every filter admits each, constrained groups are in one domain, and all groups that take part hold.
+    Promises are kept when this is asked. They fit if every filter admits each, constrained groups are in one domain, and all groups that take part hold.
     """
     mark = recursion.ledger.mark()
     slots = _pending_slots(recursion, nominations)
@@ -40,6 +41,8 @@ def assume_nominated(recursion: Recursion, nominations: Assignments) -> Trial | 
 
 def _pending_slots(recursion: Recursion, nominations: Assignments) -> dict[int, int]:
     """Pod to slot of the nominated pods that are still to be placed; empty if a filter refuses one."""
+    if not nominations.pods:
+        return {}
     signature_of: dict[int, int] = {}
     for leaf in leaves(recursion.unit.root):
         if leaf.admissible:
@@ -47,18 +50,35 @@ def _pending_slots(recursion: Recursion, nominations: Assignments) -> dict[int, 
     pairs = zip(nominations.pods, nominations.node_index, strict=True)
     pending = [(pod, nominations.nodes[place]) for pod, place in pairs if pod in signature_of]
     excluded = recursion.unit.excluded_nodes
-    conflict = first_conflict(
-        recursion.snapshot,
-        recursion.profile,
+    columns = (
         [signature_of[pod] for pod, _ in pending],
         [name for _, name in pending],
         {place: excluded[pod] for place, (pod, _) in enumerate(pending) if pod in excluded},
     )
-    if conflict is not None:
+    if not _fits_now_and_later(recursion, *columns):
         return {}
     known = recursion.snapshot.nodes.slot
     found = ((pod, known(name)) for pod, name in pending)
     return {pod: slot for pod, slot in found if slot is not None}
+
+
+def _fits_now_and_later(
+    recursion: Recursion, signatures: list[int], names: list[str], excluded: Mapping[int, frozenset[str]]
+) -> bool:
+    """Whether all filters admit the pods as things are, and once those who leave are gone and others came as promised.
+
+    Those who leave and those who come in their place never need the room at the same time.
+    """
+    snapshot, unit = recursion.snapshot, recursion.unit
+    mark = snapshot.mark()
+    keep_promises(snapshot, unit.promised, -1)
+    fits = first_conflict(snapshot, recursion.profile, signatures, names, excluded) is None
+    snapshot.rollback(mark)
+    if fits and unit.promised.signatures:
+        depart_leaving(snapshot, unit.earlier.stayed)
+        fits = first_conflict(snapshot, recursion.profile, signatures, names, excluded) is None
+        snapshot.rollback(mark)
+    return fits
 
 
 def _trial(recursion: Recursion, group: GroupTree, outer: Domain, slots: Mapping[int, int]) -> Trial | None:

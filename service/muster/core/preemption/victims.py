@@ -103,11 +103,13 @@ class Victims:
             int(self.sizes[evicted].sum()),
         )
 
-    def rank(self, evicted: BoolArray) -> tuple[Cost, int, tuple[ObjectKey, ...]]:
-        """A key to sort sets by: their cost, then the youngest, by the earliest start in a set, then names."""
+    def rank(self, evicted: BoolArray) -> tuple[Cost, int, tuple[int, ...]]:
+        """A key to sort sets by: their cost, then the youngest, by the earliest start in a set, then the less important.
+
+        Importance ends with the name, so that no two sets are equal.
+        """
         oldest = int(self.starts[evicted].min(initial=2**62))
-        names = tuple(sorted(self.keys[place] for place in np.flatnonzero(evicted).tolist()))
-        return self.cost(evicted), -oldest, names
+        return self.cost(evicted), -oldest, tuple((-np.flatnonzero(evicted)).tolist())
 
 
 def victims_of(snapshot: Snapshot, units: DisruptionUnits) -> Victims:

@@ -1,0 +1,493 @@
+"""KEP-5710 as Muster reads it: whole units make room for a whole unit, and nobody goes in vain."""
+
+from __future__ import annotations
+
+import pytest
+
+from muster.core.preemption_units import EarlierPreemption
+from muster.plugins.profile import make_profile
+from tests.dsl import basic, composite, gang, node, pod, pod_group, rack
+from tests.dsl.preemption import BusyCluster
+
+WAITING = "WAITING_FOR_PREEMPTION"
+
+
+# When it may run
+
+
+def test_a_gang_that_does_not_fit_evicts_as_many_as_it_needs_and_binds_nothing_yet() -> None:
+    cluster = BusyCluster(node("a", "4"))
+    for number in range(4):
+        cluster.low_pod(f"low-{number}", "a")
+
+    result = cluster.preempt(pod_group("g", gang(3), pods=3))
+
+    assert (result.code, len(result.victims), result.on) == (WAITING, 3, {})
+    assert set(result.nominated.values()) == {"a"}
+
+
+def test_a_unit_that_no_eviction_can_help_evicts_nobody() -> None:
+    cluster = BusyCluster(node("a", "2"))
+    cluster.low_pod("low", "a", cpu="2")
+
+    result = cluster.preempt(pod("p", cpu="2", node_selector={"disk": "ssd"}))
+
+    assert (result.code, result.decision.preemption) == ("UNSCHEDULABLE_AND_UNRESOLVABLE", None)
+
+
+def test_a_unit_with_policy_never_evicts_nobody() -> None:
+    cluster = BusyCluster(node("a", "2"))
+    cluster.low_pod("low", "a", cpu="2")
+
+    result = cluster.preempt(pod("p", cpu="2"), preemption_policy="Never")
+
+    assert (result.code, result.decision.preemption) == ("UNSCHEDULABLE", None)
+
+
+def test_nobody_is_evicted_for_extra_pods_while_the_minimum_still_finds_free_room() -> None:
+    cluster = BusyCluster(node("a", "2"))
+    cluster.low_pod("low", "a")
+
+    result = cluster.preempt(pod_group("g", gang(1), pods=2))
+
+    assert (result.code, len(result.on), result.victims) == ("SCHEDULED", 1, [])
+
+
+def test_a_gang_whose_bound_pods_meet_its_minimum_evicts_for_one_more() -> None:
+    cluster = BusyCluster(node("a", "2"))
+    cluster.low_pod("low", "a")
+
+    result = cluster.preempt(pod_group("g", gang(1), pods=2, bound=("a",)))
+
+    assert (result.code, result.victims) == (WAITING, ["low"])
+    assert result.on == {}, "even the pod that fits waits: room is made for all at once"
+    assert len(result.nominated) == 2
+
+
+def test_a_basic_group_with_bound_pods_evicts_only_if_no_pod_of_it_fits() -> None:
+    def decided(free: str) -> tuple[str, list[str]]:
+        cluster = BusyCluster(node("a", free))
+        cluster.low_pod("low", "a")
+        result = cluster.preempt(pod_group("g", basic(), pods=2, bound=("a",)))
+        return result.code, result.victims
+
+    assert decided("2") == ("SCHEDULED", [])
+    assert decided("1") == (WAITING, ["low"])
+
+
+def test_pods_of_inadmissible_groups_were_not_tried_and_are_no_reason_to_evict() -> None:
+    cluster = BusyCluster(node("a", "1"))
+    cluster.low_pod("low", "a")
+    bound = pod_group("bound", gang(1), bound=("a",))
+    short = pod_group("short", gang(2), pods=1, admissible=False)
+
+    result = cluster.preempt(composite("root", gang(1), bound, short))
+
+    assert result.decision.preemption is None
+
+
+def test_a_unit_that_came_without_its_potential_victims_asks_for_them() -> None:
+    cluster = BusyCluster(node("a", "2"))
+    cluster.low_pod("low", "a", cpu="2")
+    cluster.knows_victims = False
+
+    result = cluster.preempt(pod("p"))
+
+    assert result.decision.asks_for_victims
+    assert result.decision.preemption is None
+
+
+# Remove all, place, and see whether it is worth it
+
+
+def test_nobody_is_evicted_if_the_unit_does_not_fit_then_either() -> None:
+    cluster = BusyCluster(node("a", "4"))
+    cluster.low_pod("low", "a")
+    cluster.runs(pod("peer", cpu="2"), "a")
+
+    result = cluster.preempt(pod_group("g", gang(3), pods=3))
+
+    assert (result.code, result.preemption.end.value, result.victims) == ("UNSCHEDULABLE", "NO_FIT", [])
+
+
+def test_nobody_is_evicted_if_no_more_pods_fit_then_and_what_fits_is_bound() -> None:
+    cluster = BusyCluster(node("a", "2"), node("b", "1"))
+    cluster.runs(pod("peer"), "a")
+    cluster.low_pod("low", "b", cpu="0")
+    big = (pod("fits"), pod("too-big", cpu="2"))
+
+    result = cluster.preempt(pod_group("g", gang(1), pods=big, bound=("a",)))
+
+    assert (result.code, result.victims) == ("SCHEDULED", [])
+    assert result.preemption.end.value == "NO_GAIN"
+    assert list(result.on) == ["fits"]
+
+
+def test_room_is_made_for_all_pods_that_can_be_placed_extras_too() -> None:
+    cluster = BusyCluster(node("a", "1"), node("b", "1"), node("c", "1"))
+    cluster.low_pod("low-1", "a")
+    cluster.low_pod("low-2", "b")
+    cluster.runs(pod("peer"), "c")
+
+    result = cluster.preempt(pod_group("g", gang(1), pods=3))
+
+    assert sorted(result.victims) == ["low-1", "low-2"]
+    assert len(result.nominated) == 2
+
+
+def test_no_room_is_made_for_a_child_that_could_not_be_complete() -> None:
+    cluster = BusyCluster(node("a", "2"), node("b", "2"))
+    cluster.low_pod("in-the-way", "a", cpu="2")
+    cluster.low_pod("left-alone", "b", cpu="2")
+    on = "kubernetes.io/hostname"
+    fits = pod_group("fits", gang(1), pods=(pod("x", cpu="2", node_selector={on: "a"}),))
+    pair = tuple(pod(f"y-{number}", cpu="2", node_selector={on: "b"}) for number in range(2))
+
+    result = cluster.preempt(composite("root", gang(1), fits, pod_group("fails", gang(2), pods=pair)))
+
+    assert (result.victims, list(result.nominated)) == (["in-the-way"], ["x"])
+
+
+def test_the_search_may_find_the_room_that_greedy_placement_misses() -> None:
+    # Greedy puts the small pods of `first` where `second`, which is tied to rack x, would need to be.
+    cluster = BusyCluster(rack("x", free=4), rack("y", free=3))
+    cluster.low_pod("low-x", "node-x", cpu="4")
+    cluster.low_pod("low-y", "node-y", cpu="3")
+    first = pod_group("first", gang(3), pods=3, same="rack")
+    second = pod_group("second", gang(2), pods=2, cpu="2", same="rack")
+
+    result = cluster.preempt(composite("root", gang(2), first, second))
+
+    assert sorted(result.victims) == ["low-x", "low-y"]
+    assert len(result.nominated) == 5
+
+
+# Who may stay
+
+
+def test_a_unit_goes_whole() -> None:
+    cluster = BusyCluster(node("a", "2"), node("b", "2"))
+    cluster.low_group("group", "a", "a", "b")
+    cluster.runs(pod("peer"), "b")
+
+    result = cluster.preempt(pod("p", cpu="2"))
+
+    (victim,) = result.preemption.victims
+    assert (victim.unit.name, len(victim.pods)) == ("group", 3)
+
+
+def test_units_above_the_lowest_priority_that_suffices_stay() -> None:
+    cluster = BusyCluster(node("a", "2"), node("b", "2"), node("c", "2"))
+    cluster.low_group("low", "a", "b", cpu="2", priority=10)
+    cluster.low_pod("higher", "c", cpu="2", priority=20)
+
+    result = cluster.preempt(pod_group("g", gang(2), pods=2, cpu="2"))
+
+    assert result.victims == ["low"]
+    assert result.fates == {"higher": "ABOVE_THRESHOLD"}
+
+
+@pytest.mark.parametrize(
+    ("stays", "goes"),
+    [
+        pytest.param({"priority": 20}, {"priority": 10}, id="priority"),
+        pytest.param({"kind": "tree"}, {"kind": "group"}, id="tree-before-group"),
+        pytest.param({"kind": "group"}, {"kind": "pod"}, id="group-before-pod"),
+        pytest.param({"kind": "group", "pods": 2}, {"kind": "group"}, id="more-pods"),
+        pytest.param({"start": 1}, {"start": 2}, id="started-earlier"),
+        pytest.param({"name": "b"}, {"name": "c"}, id="name"),
+    ],
+)
+def test_the_more_important_of_two_units_stays(stays: dict[str, object], goes: dict[str, object]) -> None:
+    cluster = BusyCluster(node("a", "2"), node("elsewhere", "4"))
+    for options, name in ((goes, "goes"), (stays, "stays")):
+        run = {"pod": cluster.low_pod, "group": cluster.low_group, "tree": cluster.low_tree}
+        nodes = ("a", "elsewhere") if options.get("pods") == 2 else ("a",)
+        rest = {key: value for key, value in options.items() if key not in {"kind", "name", "pods"}}
+        run[str(options.get("kind", "pod"))](str(options.get("name", name)), *nodes, **rest)
+    cluster.runs(pod("peer", cpu="3" if "pods" in stays else "4"), "elsewhere")
+
+    result = cluster.preempt(pod("p"))
+
+    assert result.victims == [goes.get("name", "goes")]
+
+
+def test_a_unit_stays_where_it_runs_if_the_preemptor_fits_beside_it() -> None:
+    cluster = BusyCluster(node("a", "4"))
+    cluster.low_pod("big", "a", cpu="2")
+    cluster.low_pod("small", "a", cpu="2", start=1)
+
+    result = cluster.preempt(pod("p", cpu="2"))
+
+    assert result.victims == ["small"]
+    assert set(result.fates) == {"big"}
+
+
+def test_pods_of_the_preemptor_step_aside_for_a_unit_that_is_put_back() -> None:
+    # With both gone, the pods go to the emptier node a, where the dearer unit ran.
+    cluster = BusyCluster(node("a", "4"), node("b", "3"))
+    cluster.low_pod("dear", "a", cpu="4", priority=50)
+    cluster.low_pod("cheap", "b", cpu="3", priority=50, start=5)
+
+    result = cluster.preempt(pod_group("g", gang(2), pods=2))
+
+    assert result.victims == ["cheap"]
+    assert set(result.nominated.values()) == {"b"}
+
+
+def test_without_a_move_budget_the_preemptor_stays_where_it_fits_with_everybody_gone() -> None:
+    profile = make_profile({"name": "fixed", "preemption": {"moveBudget": 0}})
+    cluster = BusyCluster(node("a", "4"), node("b", "3"), profile=profile)
+    cluster.low_pod("dear", "a", cpu="4", priority=50)
+    cluster.low_pod("cheap", "b", cpu="3", priority=50, start=5)
+
+    result = cluster.preempt(pod("p"))
+
+    assert (result.victims, result.nominated) == (["dear"], {"p": "a"})
+    assert result.fates == {"cheap": "NOT_IN_THE_WAY"}
+
+
+# Budgets are a preference
+
+
+def test_a_unit_whose_eviction_would_break_a_budget_stays_if_another_can_go() -> None:
+    cluster = BusyCluster(node("a", "2"))
+    cluster.low_pod("guarded", "a", start=2)
+    cluster.low_pod("other", "a", start=1)
+    cluster.budget("guard", 0, "guarded")
+
+    result = cluster.preempt(pod("p"))
+
+    assert (result.victims, result.preemption.pods_over_budget) == (["other"], 0)
+
+
+def test_a_higher_unit_goes_rather_than_one_whose_budget_would_break() -> None:
+    cluster = BusyCluster(node("a", "1"), node("b", "1"))
+    cluster.low_pod("guarded", "a", priority=10)
+    cluster.low_pod("higher", "b", priority=50)
+    cluster.budget("guard", 0, "guarded")
+
+    result = cluster.preempt(pod("p"))
+
+    assert result.victims == ["higher"]
+
+
+def test_a_budget_never_bars_an_eviction_that_is_needed() -> None:
+    cluster = BusyCluster(node("a", "1"))
+    cluster.low_pod("guarded", "a")
+    cluster.budget("guard", 0, "guarded")
+
+    result = cluster.preempt(pod("p"))
+
+    assert result.victims == ["guarded"]
+    (breach,) = result.preemption.breaches
+    assert (breach.budget.name, breach.evicted, breach.allowed) == ("guard", 1, 0)
+    assert result.preemption.victims[0].breaks_budget
+
+
+def test_the_most_important_units_use_a_budget_up() -> None:
+    cluster = BusyCluster(node("a", "2"))
+    cluster.low_pod("important", "a", start=1)
+    cluster.low_pod("other", "a", start=2)
+    cluster.budget("one-may-go", 1, "important", "other")
+
+    result = cluster.preempt(pod_group("g", gang(2), pods=2))
+
+    assert [item.breaks_budget for item in result.preemption.victims] == [False, True]
+    assert result.preemption.pods_over_budget == 1
+
+
+def test_a_pod_counts_in_every_budget_that_selects_it() -> None:
+    cluster = BusyCluster(node("a", "2"))
+    cluster.low_pod("both", "a", start=5)
+    cluster.low_pod("one", "a", start=1)
+    cluster.budget("roomy", 5, "both", "one")
+    cluster.budget("tight", 0, "both")
+
+    result = cluster.preempt(pod("p"))
+
+    assert result.victims == ["one"]
+
+
+# The cheapest set, in this order
+
+
+def test_few_pods_over_budget_count_more_than_low_priorities() -> None:
+    cluster = BusyCluster(node("a", "2"), node("b", "2"))
+    cluster.low_group("two-over", "a", "a", priority=10)
+    cluster.low_pod("one-over", "b", cpu="2", priority=90)
+    cluster.budget("none-may-go", 0, "two-over", "one-over")
+
+    assert cluster.preempt(pod("p", cpu="2")).victims == ["one-over"]
+
+
+def test_a_low_highest_priority_counts_more_than_a_low_sum() -> None:
+    cluster = BusyCluster(node("a", "2"), node("b", "2"))
+    cluster.low_pod("one-high", "a", cpu="2", priority=50)
+    for number in range(2):
+        cluster.low_pod(f"low-{number}", "b", priority=40)
+
+    assert cluster.preempt(pod("p", cpu="2")).victims == ["low-0", "low-1"]
+
+
+def test_a_low_sum_of_priorities_counts_more_than_few_units() -> None:
+    cluster = BusyCluster(node("a", "2"), node("b", "2"))
+    cluster.low_pod("sixty-a", "a", priority=60)
+    cluster.low_pod("sixty-b", "a", priority=60)
+    cluster.low_pod("sixty", "b", priority=60)
+    cluster.low_pod("ten", "b", priority=10)
+
+    assert cluster.preempt(pod("p", cpu="2")).victims == ["sixty", "ten"]
+
+
+def test_few_units_count_more_than_few_pods() -> None:
+    cluster = BusyCluster(node("a", "3"), node("b", "3"))
+    for number in range(2):
+        cluster.low_pod(f"single-{number}", "a", cpu="1.5", priority=0)
+    cluster.low_group("three", "b", "b", "b", priority=0)
+
+    assert cluster.preempt(pod("p", cpu="3")).victims == ["three"]
+
+
+def test_few_pods_count_where_all_else_is_equal() -> None:
+    cluster = BusyCluster(node("a", "2"), node("b", "2"))
+    cluster.low_group("two", "a", "a")
+    cluster.low_group("one", "b", cpu="2")
+
+    assert cluster.preempt(pod("p", cpu="2")).victims == ["one"]
+
+
+def test_a_negative_priority_is_no_reward_for_evicting_more() -> None:
+    cluster = BusyCluster(node("a", "2"), node("b", "2"))
+    for number in range(2):
+        cluster.low_pod(f"pair-{number}", "a", priority=-10)
+    cluster.low_pod("alone", "b", cpu="2", priority=-10)
+
+    assert cluster.preempt(pod("p", cpu="2")).victims == ["alone"]
+
+
+# Topology
+
+
+def test_of_two_racks_the_one_with_the_cheaper_victims_is_taken() -> None:
+    cluster = BusyCluster(rack("x", free=4), rack("y", free=4))
+    cluster.low_pod("dear", "node-x", cpu="4", priority=50)
+    cluster.low_pod("cheap", "node-y", cpu="4", priority=10)
+
+    result = cluster.preempt(pod_group("g", gang(2), pods=2, same="rack"))
+
+    assert (result.victims, set(result.nominated.values())) == (["cheap"], {"node-y"})
+
+
+def test_a_group_that_bound_pods_pin_evicts_in_its_own_rack_alone() -> None:
+    cluster = BusyCluster(rack("x", free=2), rack("y", free=2))
+    cluster.low_pod("dear", "node-x", priority=50)
+    cluster.low_pod("cheap", "node-y", priority=10)
+    cluster.runs(pod("member"), "node-x")
+
+    result = cluster.preempt(pod_group("g", gang(2), pods=1, same="rack", bound=("node-x",)))
+
+    assert result.victims == ["dear"]
+
+
+# Leaving pods, and the wait
+
+
+def test_pods_that_leave_count_as_gone_and_their_room_is_nominated_without_victims() -> None:
+    cluster = BusyCluster(node("a", "1"), node("b", "1"))
+    (leaving,) = cluster.leaves(pod("old"), "a")
+    cluster.low_pod("low", "b")
+
+    result = cluster.preempt(pod("p"))
+
+    assert (result.code, result.victims, result.nominated) == (WAITING, [], {"p": "a"})
+    assert result.preemption.awaited == (leaving,)
+
+
+def test_only_leaving_pods_whose_room_is_needed_are_waited_for() -> None:
+    cluster = BusyCluster(node("a", "2"), node("b", "1"))
+    cluster.leaves(pod("old"), "b")
+    cluster.low_pod("low", "a", cpu="2")
+
+    result = cluster.preempt(pod("p", cpu="2"))
+
+    assert (result.victims, result.preemption.awaited) == (["low"], ())
+
+
+def test_a_victim_that_stayed_counts_as_staying_for_this_unit() -> None:
+    cluster = BusyCluster(node("a", "1"), node("b", "1"))
+    cluster.earlier = EarlierPreemption(stayed=frozenset(cluster.leaves(pod("stuck"), "a")))
+    cluster.low_pod("low", "b")
+
+    result = cluster.preempt(pod("p"))
+
+    assert (result.victims, result.nominated) == (["low"], {"p": "b"})
+
+
+def test_nobody_else_is_evicted_while_an_earlier_victim_is_leaving() -> None:
+    cluster = BusyCluster(node("a", "1"), node("b", "1"))
+    cluster.leaves(pod("victim"), "a")
+    cluster.low_pod("low", "b")
+    cluster.earlier = EarlierPreemption(is_waiting=True)
+
+    result = cluster.preempt(pod("p"), nominated={"p": "a"})
+
+    assert (result.code, result.decision.preemption, result.on) == (WAITING, None, {})
+
+
+def test_a_unit_is_first_checked_in_exactly_the_placement_that_was_nominated() -> None:
+    cluster = BusyCluster(node("a", "1"), node("b", "4"))
+
+    assert cluster.preempt(pod("p")).on == {"p": "b"}
+    assert cluster.preempt(pod("p"), nominated={"p": "a"}).on == {"p": "a"}
+
+
+def test_a_nomination_is_void_if_its_nodes_are_no_longer_in_one_domain() -> None:
+    cluster = BusyCluster(rack("x", free=1), rack("y", free=1), rack("z", free=2))
+    group = pod_group("g", gang(2), pods=2, same="rack")
+
+    result = cluster.preempt(group, nominated={"g-0": "node-x", "g-1": "node-y"})
+
+    assert set(result.on.values()) == {"node-z"}
+
+
+def test_while_victims_leave_the_unit_may_be_bound_elsewhere_if_all_of_it_fits() -> None:
+    cluster = BusyCluster(node("a", "2"), node("b", "2"))
+    cluster.leaves(pod("victim", cpu="2"), "a")
+    cluster.earlier = EarlierPreemption(is_waiting=True)
+
+    result = cluster.preempt(pod_group("g", gang(1), pods=2), nominated={"g-0": "a", "g-1": "a"})
+
+    assert (result.code, set(result.on.values())) == ("SCHEDULED", {"b"})
+
+
+def test_a_part_of_the_unit_is_not_bound_elsewhere_while_the_whole_is_being_made_room_for() -> None:
+    cluster = BusyCluster(node("a", "2"), node("b", "1"))
+    cluster.leaves(pod("victim", cpu="2"), "a")
+    cluster.earlier = EarlierPreemption(is_waiting=True)
+
+    result = cluster.preempt(pod_group("g", gang(1), pods=2), nominated={"g-0": "a", "g-1": "a"})
+
+    assert (result.code, result.on) == (WAITING, {})
+
+
+def test_room_that_is_nominated_for_others_is_not_taken() -> None:
+    cluster = BusyCluster(node("a", "1"), node("b", "1"))
+    cluster.promise(pod("peer"), "a")
+    cluster.low_pod("low", "b")
+
+    result = cluster.preempt(pod("p"))
+
+    assert (result.victims, result.nominated) == (["low"], {"p": "b"})
+
+
+def test_an_empty_set_of_victims_is_no_preemption_and_what_fits_is_bound() -> None:
+    # The promised pod and the leaving one never need the room at the same time.
+    cluster = BusyCluster(node("a", "3"))
+    cluster.leaves(pod("old", cpu="2"), "a")
+    cluster.promise(pod("peer", cpu="2"), "a")
+
+    result = cluster.preempt(pod("p"))
+
+    assert (result.code, result.on) == ("SCHEDULED", {"p": "a"})
+    assert (result.preemption.end.value, result.victims) == ("NOT_NEEDED", [])
