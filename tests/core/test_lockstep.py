@@ -203,6 +203,17 @@ def test_a_trace_shows_the_groups_on_the_path_taken_and_all_candidates() -> None
     assert result.tried("pg") == {"B1": SUCCESS, "B2": SUCCESS}
 
 
+def test_a_trace_of_a_failed_group_shows_the_domain_that_came_closest() -> None:
+    cluster = Cluster(block("A", rack("A1", free=3)), block("B", rack("B1", free=3), rack("B2", free=4)))
+    groups = [pod_group(f"pg-{i}", gang(3), pods=3, same="rack") for i in range(3)]
+
+    result = cluster.schedule(composite("root", gang(3), *groups, same="block"))
+
+    assert result.tried("root") == {"A": UNSCHEDULABLE, "B": UNSCHEDULABLE}
+    assert result.group("root").reasons[0].details["value"] == "B"
+    assert result.tried("pg-2") == {"B1": UNSCHEDULABLE, "B2": UNSCHEDULABLE}
+
+
 def test_amounts_too_large_to_be_added_up_are_still_placed_right(simulated: set[str]) -> None:
     huge = str(2**62)
     cluster = Cluster(

@@ -14,17 +14,14 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from muster.core.arrays import BoolArray, IntArray
-from muster.core.decision import Status
 from muster.core.framework import PlacementScorer, PlacementViews
+from muster.core.lane_tally import SUCCESS, UNRESOLVABLE, UNSCHEDULABLE, LaneTally
 from muster.core.signature import Signature
 from muster.core.tree import GroupTree
 from muster.core.trial import UNSUCCESSFUL, already_holds, begin, bound_pods
 
 _UNTRIED = 0
 _Room = Callable[[Signature, int], IntArray]
-_SUCCESS = int(Status.SUCCESS)
-_UNSCHEDULABLE = int(Status.UNSCHEDULABLE)
-_UNRESOLVABLE = int(Status.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +138,7 @@ class LaneRecursion(Generic[SavedT]):
         stale = tried & (table.ids != self.stage.ids(level))
         if stale.any():
             self._renew(table, group, level, stale)
-        good = np.flatnonzero(tried & (table.statuses == _SUCCESS))
+        good = np.flatnonzero(tried & (table.statuses == SUCCESS))
         views = PlacementViews(
             table.placed[good],
             tuple(table.used[:, good]),
@@ -155,7 +152,7 @@ class LaneRecursion(Generic[SavedT]):
         if may_hold.all():
             return np.zeros(len(may_hold), dtype=np.int64)
         could_hold = self._holds(group, level, self.stage.room_if_empty)
-        failures: IntArray = np.where(may_hold, 0, np.where(could_hold, _UNSCHEDULABLE, _UNRESOLVABLE))
+        failures: IntArray = np.where(may_hold, 0, np.where(could_hold, UNSCHEDULABLE, UNRESOLVABLE))
         return failures
 
     def _table(self, group: GroupTree, level: int) -> _Table:
@@ -170,15 +167,44 @@ class LaneRecursion(Generic[SavedT]):
         stage = self.stage
         table.ids[lanes] = stage.ids(level)[lanes]
         saved, before = stage.save(), stage.placed(level)
-        trials = self._trials(group, level, constrained=False)
-        self._minimum_inside(trials, trials.statuses, lanes)
-        self._fill(trials, lanes & (trials.statuses == _SUCCESS))
-        table.statuses[lanes] = trials.statuses[lanes]
-        table.satisfied[lanes] = trials.satisfied[lanes]
+        if len(self.forms[id(group)].runs) == 1:
+            self._renew_single_run(table, group, level, lanes)
+        else:
+            trials = self._trials(group, level, constrained=False)
+            self._minimum_inside(trials, trials.statuses, lanes)
+            self._fill(trials, lanes & (trials.statuses == SUCCESS))
+            table.statuses[lanes] = trials.statuses[lanes]
+            table.satisfied[lanes] = trials.satisfied[lanes]
         table.placed[lanes] = (stage.placed(level) - before)[lanes] + bound_pods(group)
         for place, row in enumerate(self.forms[id(group)].rows):
             table.used[place, lanes] = stage.used(row, level)[lanes]
         stage.restore(saved)
+
+    def _renew_single_run(self, table: _Table, leaf: GroupTree, level: int, lanes: BoolArray) -> None:
+        """Equal pods are placed by minimum and fill as they are by one go."""
+        ((signature, number),) = self.forms[id(leaf)].runs
+        placed = self.stage.take(signature, np.where(lanes, number, 0), level)
+        self._judge_single_run(leaf, level, placed, lanes, (table.statuses, table.satisfied))
+
+    def _place_single_run(self, leaf: LaneTrials, statuses: IntArray, lanes: BoolArray) -> None:
+        ((signature, number),) = self.forms[id(leaf.group)].runs
+        missing = max(leaf.group.minimum - leaf.group.satisfied, 0)
+        room = self.stage.room(signature, leaf.inside)
+        self.stage.take(signature, np.where(lanes & (room >= missing), missing, 0), leaf.inside)
+        leaf.left[0, lanes] = number - missing
+        self._judge_single_run(leaf.group, leaf.inside, room, lanes, (statuses, leaf.satisfied))
+
+    def _judge_single_run(
+        self, leaf: GroupTree, level: int, room: IntArray, lanes: BoolArray, into: tuple[IntArray, IntArray]
+    ) -> None:
+        """Write statuses and satisfied counters. Equal pods fail alike, so one verdict is that of all."""
+        ((signature, _),) = self.forms[id(leaf)].runs
+        missing = max(leaf.minimum - leaf.satisfied, 0)
+        could = self.stage.room_if_empty(signature, level) > 0
+        failed = np.where(could, UNSCHEDULABLE, UNRESOLVABLE)
+        statuses, satisfied = into
+        statuses[lanes] = np.where(room >= missing, SUCCESS, failed)[lanes]
+        satisfied[lanes] = leaf.satisfied + np.minimum(room, missing)[lanes]
 
     def _trials(self, group: GroupTree, level: int, *, constrained: bool) -> LaneTrials:
         runs = len(self.forms[id(group)].runs)
@@ -201,7 +227,10 @@ class LaneRecursion(Generic[SavedT]):
 
     def _minimum_inside(self, trials: LaneTrials, statuses: IntArray, lanes: BoolArray) -> None:
         """Assume the minimum in the lanes that hold it; statuses are written for all of them."""
-        tally = _LaneTally(trials.group, lanes)
+        if len(self.forms[id(trials.group)].runs) == 1:
+            self._place_single_run(trials, statuses, lanes)
+            return
+        tally = LaneTally(trials.group, lanes)
         saved = self.stage.save()
         if trials.group.is_leaf:
             self._place_pods(trials, tally)
@@ -214,11 +243,11 @@ class LaneRecursion(Generic[SavedT]):
                 tally.count(waits, child.statuses)
         statuses[lanes] = tally.statuses[lanes]
         trials.satisfied[lanes] = tally.satisfied[lanes]
-        failed = lanes & (tally.statuses != _SUCCESS)
+        failed = lanes & (tally.statuses != SUCCESS)
         if failed.any():
             self.stage.take_back(saved, failed, trials.inside)
 
-    def _place_pods(self, leaf: LaneTrials, tally: _LaneTally) -> None:
+    def _place_pods(self, leaf: LaneTrials, tally: LaneTally) -> None:
         """A leaf's pods up to its minimum, run by run."""
         runs = self.forms[id(leaf.group)].runs
         for place, (_, number) in enumerate(runs):
@@ -251,9 +280,9 @@ class LaneRecursion(Generic[SavedT]):
         first = np.ones(len(order), dtype=np.bool_)
         first[1:] = by_parent[1:] != by_parent[:-1]
         winners = order[first]
-        trials.statuses[lanes] = _UNRESOLVABLE
-        trials.statuses[parents[statuses == _UNSCHEDULABLE]] = _UNSCHEDULABLE
-        trials.statuses[parents[winners]] = _SUCCESS
+        trials.statuses[lanes] = UNRESOLVABLE
+        trials.statuses[parents[statuses == UNSCHEDULABLE]] = UNSCHEDULABLE
+        trials.statuses[parents[winners]] = SUCCESS
         chosen[parents[winners]] = winners
         self._minimum_inside(trials, statuses, _mask(len(parents), winners))
 
@@ -269,7 +298,7 @@ class LaneRecursion(Generic[SavedT]):
             if untried.any():
                 self._minimum(child, untried)
         for child in trials.children:
-            self._fill(child, lanes & (child.statuses == _SUCCESS))
+            self._fill(child, lanes & (child.statuses == SUCCESS))
 
     def _holds(self, group: GroupTree, level: int, room: _Room) -> BoolArray:
         size = self.stage.sizes[level]
@@ -294,54 +323,6 @@ class LaneRecursion(Generic[SavedT]):
                 able += known[content]
         holds: BoolArray = able >= group.minimum
         return holds
-
-
-class _LaneTally:
-    """`feasibility.Tally` of one group in each lane."""
-
-    def __init__(self, group: GroupTree, lanes: BoolArray) -> None:
-        begun = begin(group).tally
-        self.lanes = lanes
-        self.required = begun.required
-        self.satisfied: IntArray = np.full(len(lanes), begun.satisfied, dtype=np.int64)
-        self.remaining: IntArray = np.full(len(lanes), begun.remaining, dtype=np.int64)
-        self.unschedulable: IntArray = np.zeros(len(lanes), dtype=np.int64)
-
-    @property
-    def missing(self) -> IntArray:
-        return self.required - self.satisfied
-
-    @property
-    def spare(self) -> IntArray:
-        return self.satisfied + self.remaining - self.required
-
-    @property
-    def waits(self) -> BoolArray:
-        """Lanes that have not met the minimum and may yet."""
-        waits: BoolArray = self.lanes & (self.missing > 0) & (self.spare >= 0)
-        return waits
-
-    @property
-    def statuses(self) -> IntArray:
-        """Once nothing waits any more."""
-        failed = np.where(self.spare + self.unschedulable >= 0, _UNSCHEDULABLE, _UNRESOLVABLE)
-        statuses: IntArray = np.where(self.missing <= 0, _SUCCESS, failed)
-        return statuses
-
-    def place(self, numbers: IntArray) -> None:
-        self.satisfied += numbers
-        self.remaining -= numbers
-
-    def fail(self, numbers: IntArray, could: BoolArray) -> None:
-        """Remaining children were tried without success; whether removing pods could help them."""
-        self.remaining -= numbers
-        self.unschedulable += np.where(could, numbers, 0)
-
-    def count(self, lanes: BoolArray, statuses: IntArray) -> None:
-        """One child was tried in the lanes."""
-        self.remaining -= lanes
-        self.satisfied += lanes & (statuses == _SUCCESS)
-        self.unschedulable += lanes & (statuses == _UNSCHEDULABLE)
 
 
 def _mask(size: int, places: IntArray) -> BoolArray:

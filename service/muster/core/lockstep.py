@@ -8,7 +8,6 @@ of a whole simulation, whether or not pods were given nodes for it. Anything els
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from operator import itemgetter
@@ -63,6 +62,7 @@ class Lockstep:
     profile: Profile
     placer: PodPlacer
     _forms: dict[int, tuple[GroupTree, Form]] = field(default_factory=dict)
+    _safe: dict[int, bool] = field(default_factory=dict)
 
     def outcomes(self, group: GroupTree, outer: Domain, places: Slots) -> Outcomes | None:
         path = _longest_path(group)
@@ -71,7 +71,7 @@ class Lockstep:
         shapes = self._shapes(group)
         forms = {id(each): self._form(each) for each in _admissible(group)}
         rows = {row for form in forms.values() for row in form.rows}
-        if not shapes or not self._sums_are_safe(rows):
+        if not shapes or not all(map(self._is_safe, rows)):
             return None
         levels, scorer = levels_of(self.snapshot, outer, path), self.profile.placement_scorer
         if len(shapes) == 1 and set(_paths(group)) == {path}:
@@ -135,14 +135,14 @@ class Lockstep:
         rows = map(self.placer.keys.row, shapes.values())
         return list(shapes.values()) if all(row.one_by_one and not row.exclusive for row in rows) else []
 
-    def _sums_are_safe(self, rows: Iterable[int]) -> bool:
-        """Whether no sum over all nodes overflows."""
-        nodes = self.snapshot.nodes
-        most = _LARGEST_SUM // nodes.size
-        return all(
-            -most < int(nodes.free[row].min(initial=0)) and int(nodes.allocatable[row].max(initial=0)) < most
-            for row in rows
-        )
+    def _is_safe(self, row: int) -> bool:
+        """Whether no sum of a resource over all nodes overflows; placing pods does not change that."""
+        known = self._safe.get(row)
+        if known is None:
+            nodes = self.snapshot.nodes
+            least, most = int(nodes.free[row].min()), int(nodes.allocatable[row].max())
+            known = self._safe[row] = max(-least, most) < _LARGEST_SUM // nodes.size
+        return known
 
 
 def _outcomes(recursion: LaneRecursion[SavedT], group: GroupTree, level: Level, places: Slots) -> Outcomes:

@@ -130,10 +130,10 @@ class Recursion:
         return trial
 
     def _closest(self, trial: Trial, outcomes: Outcomes) -> Trial:
-        """A group that no candidate holds is shown as it was in the one that came closest."""
+        """A group that no candidate holds is shown, to the observer too, as it was in the one that came closest."""
         if outcomes.closest is not None:
             domain = outcomes.domains[outcomes.closest]
-            trial, _ = self._try_domain(trial.group, domain)
+            trial, _ = self._simulate(trial.group, domain)
             trial.reasons = [closest_domain(domain)]
         trial.verdict = outcomes.verdict
         return trial
@@ -153,15 +153,20 @@ class Recursion:
         return outcomes_of(trials, self.profile.placement_scorer)
 
     def _try_domain(self, group: GroupTree, domain: Domain) -> tuple[Trial, PlacementView]:
-        """Simulate the group in a candidate, unheard, and revert it; with what the scorer is shown of it."""
-        mark = self.ledger.mark()
+        """Simulate the group in a candidate, unheard; with what the scorer is shown of it."""
         heard, self.observer = self.observer, NullObserver()
+        simulated = self._simulate(group, domain)
+        self.observer = heard
+        return simulated
+
+    def _simulate(self, group: GroupTree, domain: Domain) -> tuple[Trial, PlacementView]:
+        """Minimum and fill inside the domain, reverted."""
+        mark = self.ledger.mark()
         attempt = begin(group)
         self._minimum_inside(attempt, domain)
         if attempt.status is Status.SUCCESS:
             self.fill(attempt, domain)
         view = placement_view(self.snapshot, attempt, domain)
-        self.observer = heard
         self.ledger.rollback(mark)
         return attempt, view
 
