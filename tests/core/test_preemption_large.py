@@ -1,0 +1,133 @@
+"""Preemption in clusters that are too large to ask the packing: counting, placing anew, pods that step aside."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from muster.core.framework import PreemptionSettings
+from muster.model.node import Node
+from muster.plugins.profile import default_profile
+from tests.dsl import composite, gang, node, pod, pod_group
+from tests.dsl.groups import GroupPlan
+from tests.dsl.preemption import BusyCluster, Preempted
+
+SIZE = 300
+RACK = 10
+FIXED = replace(default_profile(), preemption=PreemptionSettings())
+
+
+def _nodes() -> list[Node]:
+    return [
+        node(f"n{number:03}", "4", labels={"rack": f"r{number // RACK:02}", "block": f"b{number // 100}"})
+        for number in range(SIZE)
+    ]
+
+
+def _full(priorities: tuple[int, ...] = (10, 20, 30), size: int = 4) -> BusyCluster:
+    """Each node is full of pods of 2 cpus, in groups of `size` on nodes drawn by a fixed seed."""
+    cluster = BusyCluster(_nodes())
+    chance = np.random.default_rng(7)
+    places = np.repeat(np.arange(SIZE), 2)
+    chance.shuffle(places)
+    for number, of_group in enumerate(np.split(places, len(places) // size)):
+        on = tuple(f"n{place:03}" for place in of_group.tolist())
+        cluster.low_group(
+            f"low-{number:03}", *on, cpu="2", priority=priorities[number % len(priorities)], start=number
+        )
+    return cluster
+
+
+def _pods_that_stand(result: Preempted, cluster: BusyCluster, cpus: dict[str, int]) -> int:
+    """How many nominated pods there are; each node must have room for its own once the victims are gone."""
+    free = cluster.snapshot.nodes.free[0].copy()
+    for victim in result.preemption.victims:
+        for ordinal in victim.pods:
+            signature, slot, _ = cluster.snapshot.pods.place(ordinal)
+            free[slot] += cluster.snapshot.requests(signature)[0]
+    for name, on in result.nominated.items():
+        slot_of = cluster.snapshot.nodes.slot(on)
+        assert slot_of is not None
+        free[slot_of] -= 1000 * cpus[name.rsplit("-", 1)[0]]
+    assert free.min() >= 0
+    return len(result.nominated)
+
+
+def test_a_gang_evicts_no_more_groups_than_it_has_pods_for() -> None:
+    cluster = _full()
+
+    result = cluster.preempt(pod_group("g", gang(40), pods=40, cpu="2"))
+
+    assert _pods_that_stand(result, cluster, {"g": 2}) == 40
+    assert len(result.victims) == 10
+    assert {item.priority for item in result.preemption.victims} == {10}
+
+
+def test_a_placement_that_may_not_move_evicts_more_but_never_in_vain() -> None:
+    cluster = _full()
+    group = pod_group("g", gang(40), pods=40, cpu="2")
+    moving = len(cluster.preempt(group).victims)
+    cluster.profile = FIXED
+
+    result = cluster.preempt(group)
+
+    assert _pods_that_stand(result, cluster, {"g": 2}) == 40
+    assert len(result.victims) > moving
+    used = set(result.nominated.values())
+    for victim in result.preemption.victims:
+        places = [cluster.snapshot.pods.place(ordinal)[1] for ordinal in victim.pods]
+        assert used.intersection(cluster.snapshot.nodes.names[slot] for slot in places)
+
+
+def _mixed(number: int) -> GroupPlan:
+    pods = tuple(pod(f"small-{number}{i}", cpu="1") for i in range(6)) + tuple(
+        pod(f"large-{number}{i}", cpu="3") for i in range(2)
+    )
+    return pod_group(f"leaf-{number}", gang(8), pods=pods, same="rack")
+
+
+@pytest.mark.parametrize("profile", [default_profile(), FIXED], ids=["moving", "fixed"])
+def test_a_tree_over_racks_of_one_block_finds_room_for_all_of_it(profile: object) -> None:
+    cluster = _full()
+    cluster.profile = profile  # type: ignore[assignment]
+    tree = composite("root", gang(3), *(_mixed(number) for number in range(3)), same="block")
+
+    result = cluster.preempt(tree)
+
+    cpus = {f"{size}": cpu for size, cpu in (("small", 1), ("large", 3))}
+    assert _pods_that_stand(result, cluster, cpus) == 24
+    block = {int(on[1]) for on in result.nominated.values()}
+    assert len(block) == 1
+    for number in range(3):
+        racks = {on[1:3] for name, on in result.nominated.items() if name.split("-")[1][0] == str(number)}
+        assert len(racks) == 1
+
+
+def test_the_block_whose_units_are_cheapest_is_taken() -> None:
+    cluster = BusyCluster(_nodes())
+    for number in range(SIZE):
+        priority = 10 if 100 <= number < 200 else 50
+        cluster.low_pod(f"low-{number:03}", f"n{number:03}", cpu="4", priority=priority)
+
+    result = cluster.preempt(pod_group("g", gang(5), pods=5, cpu="4", same="block"))
+
+    assert {on[1] for on in result.nominated.values()} == {"1"}
+    assert {item.priority for item in result.preemption.victims} == {10}
+
+
+def test_pods_step_aside_inside_their_rack_alone() -> None:
+    cluster = BusyCluster(_nodes())
+    # Only rack r05 may be used. Its node n050 is emptiest, and holds the dearest unit.
+    cluster.low_pod("dear", "n050", cpu="2", priority=90)
+    for number in range(51, 60):
+        cluster.low_pod(f"low-{number}", f"n{number:03}", cpu="4", priority=90, start=number)
+    for number in (*range(50), *range(60, SIZE)):
+        cluster.runs(pod("peer", cpu="4"), f"n{number:03}")
+
+    result = cluster.preempt(pod_group("g", gang(3), pods=3, cpu="2", same="rack"))
+
+    assert "dear" not in result.victims
+    assert len(result.victims) == 1
+    assert {on[1:3] for on in result.nominated.values()} == {"05"}
