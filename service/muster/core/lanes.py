@@ -272,6 +272,10 @@ class LaneRecursion(Generic[SavedT]):
         inside = lanes[parents]
         statuses = np.where(inside, self.failures(group, level), 0)
         tried = inside & (statuses == 0)
+        trials.statuses[lanes] = UNRESOLVABLE
+        if not tried.any():
+            trials.statuses[parents[statuses == UNSCHEDULABLE]] = UNSCHEDULABLE
+            return
         outcomes = self.outcomes(group, level, tried)
         statuses[tried] = outcomes.statuses[tried]
         good, ranks = outcomes.good, self.scorer.ranks(outcomes.views)
@@ -280,13 +284,14 @@ class LaneRecursion(Generic[SavedT]):
         first = np.ones(len(order), dtype=np.bool_)
         first[1:] = by_parent[1:] != by_parent[:-1]
         winners = order[first]
-        trials.statuses[lanes] = UNRESOLVABLE
         trials.statuses[parents[statuses == UNSCHEDULABLE]] = UNSCHEDULABLE
         trials.statuses[parents[winners]] = SUCCESS
         chosen[parents[winners]] = winners
         self._minimum_inside(trials, statuses, _mask(len(parents), winners))
 
     def _fill(self, trials: LaneTrials, lanes: BoolArray) -> None:
+        if not lanes.any():
+            return
         if trials.chosen is not None:
             lanes = _mask(self.stage.sizes[trials.inside], trials.chosen[lanes])
         for (signature, _), left in zip(self.forms[id(trials.group)].runs, trials.left, strict=True):

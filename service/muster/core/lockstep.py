@@ -151,7 +151,8 @@ def _outcomes(recursion: LaneRecursion[SavedT], group: GroupTree, level: Level, 
     tried[places] = statuses[places] == 0
     found = recursion.outcomes(group, 0, tried)
     ranks: IntArray = np.full(len(level), -1, dtype=np.int64)
-    ranks[found.good] = recursion.scorer.ranks(found.views)
+    if len(found.good):
+        ranks[found.good] = recursion.scorer.ranks(found.views)
 
     def view(place: int) -> PlacementView:
         return found.views[int(np.searchsorted(found.good, places[place]))]
