@@ -20,6 +20,7 @@ from tests.instances.instance import Instance
 from tests.instances.objects import Sets, sets_of
 
 PLACED = (DecisionCode.DECISION_CODE_SCHEDULED, DecisionCode.DECISION_CODE_WAITING_FOR_PREEMPTION)
+FITS_NOWHERE = "it would not fit even if all units of lower priority were gone"
 HOPELESS = (
     # Whatever pods leave; and a unit that lacks members is hopeless whatever the cluster is like.
     DecisionCode.DECISION_CODE_UNSCHEDULABLE_AND_UNRESOLVABLE,
@@ -100,7 +101,7 @@ def _is_proof(decision: Decision, instance: Instance) -> bool:
     if decision.code in HOPELESS:
         return True
     searched_all = decision.search.end == SearchEnd.SEARCH_END_EXHAUSTED
-    return searched_all and (not instance.may_evict or bool(decision.preemption.not_possible))
+    return searched_all and (not instance.may_evict or decision.preemption.not_possible == FITS_NOWHERE)
 
 
 def _pairs(assignments: Assignments) -> dict[str, str]:

@@ -111,6 +111,8 @@ class PreemptionEnd(Enum):
     """The unit fits where nobody needs to leave; it is assigned there."""
     NO_FIT = "NO_FIT"
     """It would not fit even if all units of lower priority were gone."""
+    NOT_FOUND = "NOT_FOUND"
+    """No placement was found though all units of lower priority were taken as gone; that none exists is not proved."""
     NO_GAIN = "NO_GAIN"
     """Nothing more of it would fit even if all units of lower priority were gone."""
 

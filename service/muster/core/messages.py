@@ -83,6 +83,8 @@ def preemption_message(preemption: Preemption, placement: str) -> str:
             return "; ".join((_waiting(preemption), placement))
         case PreemptionEnd.NO_FIT:
             return f"{placement}; preemption: it would not fit without all units of lower priority either"
+        case PreemptionEnd.NOT_FOUND:
+            return f"{placement}; preemption: no room was found without all units of lower priority either"
         case PreemptionEnd.NO_GAIN:
             return (
                 f"{placement}; preemption: no more pods would fit without all units of lower priority either"

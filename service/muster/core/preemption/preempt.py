@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from muster.core.decision import Preemption, PreemptionEnd, Search, Status
+from muster.core.decision import Preemption, PreemptionEnd, Search, SearchEnd, Status
 from muster.core.domains import CLUSTER
 from muster.core.preemption.beside import holds
 from muster.core.preemption.eligible import tried_pods
@@ -51,20 +51,19 @@ def preempt(recursion: Recursion, units: DisruptionUnits, minimum: Minimum, with
     depart_leaving(snapshot, recursion.unit.earlier.stayed)
     settings = recursion.profile.preemption
     ground = Ground(recursion, victims_of(snapshot, units), Budget(settings.move_budget))
-    starts = _starts(ground, minimum)
+    starts, none = _starts(ground, minimum)
     number = max((len(placement) for _, placement in starts), default=0)
     solution = _best(ground, starts) if number > without else None
     snapshot.rollback(before)
     if solution is None:
-        end = PreemptionEnd.NO_GAIN if starts else PreemptionEnd.NO_FIT
-        return Preemption(end, steps=ground.budget.spent)
+        return Preemption(PreemptionEnd.NO_GAIN if starts else none, steps=ground.budget.spent)
     return preemption_of(ground, solution, _awaited(ground, solution), ground.budget.spent)
 
 
-def _starts(ground: Ground, minimum: Minimum) -> list[_Start]:
+def _starts(ground: Ground, minimum: Minimum) -> tuple[list[_Start], PreemptionEnd]:
     """Ways to place, each with a placement of the most pods that it finds room for with some or all units gone.
 
-    In a large cluster the domains that look cheapest for the root are asked first: if all pods fit in one of them, no
+    And what it means if there are none. In a large cluster the domains that look cheapest for the root are asked first: if all pods fit in one of them, no
     more can.
     """
     starts: list[_Start] = []
@@ -74,10 +73,12 @@ def _starts(ground: Ground, minimum: Minimum) -> list[_Start]:
                 placer = placer_in(ground, domain)
                 placement = _most(ground, placer)
                 starts += [(placer, placement)] if placement is not None else []
+    none = PreemptionEnd.NOT_FOUND
     if max((len(placement) for _, placement in starts), default=0) < tried_pods(ground.unit.root):
-        whole = _with_everybody_gone(ground, minimum)
+        whole, end = _with_everybody_gone(ground, minimum)
         starts += [(placer_in(ground, CLUSTER), whole)] if whole is not None else []
-    return starts
+        none = PreemptionEnd.NO_FIT if end is SearchEnd.EXHAUSTED else none
+    return starts, none
 
 
 def _most(ground: Ground, placer: RecursionPlacer) -> Placement | None:
@@ -89,18 +90,18 @@ def _most(ground: Ground, placer: RecursionPlacer) -> Placement | None:
     return placer.most(everybody.evicted)
 
 
-def _with_everybody_gone(ground: Ground, minimum: Minimum) -> Placement | None:
-    """All that can be placed of the tree then; a search may help, once."""
+def _with_everybody_gone(ground: Ground, minimum: Minimum) -> tuple[Placement | None, SearchEnd]:
+    """All that can be placed of the tree then; a search may help, once, and may prove that nothing can."""
     mark = ground.snapshot.mark()
     ground.remove(ground.victims.everybody())
     recursion = ground.fresh_recursion()
-    trial, _ = minimum(recursion)
+    trial, searched = minimum(recursion)
     placement = None
     if trial.status is Status.SUCCESS:
         recursion.fill(trial, CLUSTER)
         placement = ground.kinds.placement(trial, recursion.ledger)
     ground.snapshot.rollback(mark)
-    return placement
+    return placement, searched.end
 
 
 def _best(ground: Ground, starts: Sequence[_Start]) -> Solution | None:

@@ -13,6 +13,7 @@ from muster.v1 import decision_pb2 as pb
 
 NOT_POSSIBLE = {
     PreemptionEnd.NO_FIT: "it would not fit even if all units of lower priority were gone",
+    PreemptionEnd.NOT_FOUND: "no room was found even with all units of lower priority gone",
     PreemptionEnd.NO_GAIN: "no more of it would fit even if all units of lower priority were gone",
 }
 
