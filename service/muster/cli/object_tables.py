@@ -64,14 +64,24 @@ def _node(node: Node) -> Sequence[str]:
 
 
 def _pod(pod: Pod) -> Sequence[str]:
-    scheduled = _condition(pod.status.conditions, "PodScheduled")
+    """A node in brackets is only in view: pods have to leave it first."""
+    nominated = f"({pod.status.nominated_node_name})" if pod.status.nominated_node_name else NONE
     return (
         pod_state(pod),
-        pod.spec.node_name or NONE,
+        pod.spec.node_name or nominated,
         pod.spec.scheduling_group.pod_group_name or NONE,
         str(pod.spec.priority),
-        escape(scheduled.message) if scheduled and scheduled.status != "True" else "",
+        escape(_why(pod)),
     )
+
+
+def _why(pod: Pod) -> str:
+    """Why a pod leaves, or has no node."""
+    disrupted = _condition(pod.status.conditions, "DisruptionTarget")
+    if disrupted is not None and disrupted.status == "True":
+        return disrupted.message
+    scheduled = _condition(pod.status.conditions, "PodScheduled")
+    return scheduled.message if scheduled is not None and scheduled.status != "True" else ""
 
 
 def _group(group: PodGroup | CompositePodGroup) -> Sequence[str]:

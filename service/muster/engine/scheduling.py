@@ -52,7 +52,8 @@ async def schedule(
     deadline = clock.monotonic() + call.wait_seconds if call.wait_seconds is not None else None
     answer = await _first_cycle(service, root.key, last) if held is None else held
     while deadline is not None and not _is_over(service, answer):
-        later = await _next(service, root.key, deadline - clock.monotonic())
+        seen = answer.decision.revision if answer.decision is not None else 0
+        later = await _next(service, root.key, seen, deadline - clock.monotonic())
         if later is None:
             break
         answer = _answer(service, root.key, later, fresh=True)
@@ -88,10 +89,14 @@ async def _first_cycle(service: ClusterService, unit: ObjectKey, last: LastDecis
     return held if held is not None else await _first_cycle(service, unit, last)
 
 
-async def _next(service: ClusterService, unit: ObjectKey, seconds: float) -> DecisionRecord | None:
-    """The unit's next decision, None if there is none in that time."""
+async def _next(service: ClusterService, unit: ObjectKey, seen: int, seconds: float) -> DecisionRecord | None:
+    """The unit's next decision after that of a revision, None if there is none in that time."""
+    last = service.cluster.last_decisions.get(unit)
+    if last is not None and last.revision > seen:
+        return last  # cycles do not wait for those who follow them
     try:
-        return await asyncio.wait_for(service.next_decision(unit), max(0.0, seconds))
+        async with asyncio.timeout(max(0.0, seconds)):
+            return await service.next_decision(unit)
     except TimeoutError:
         return None
 
