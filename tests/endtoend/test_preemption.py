@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from muster.v1.object_pb2 import Object
 from muster.v1.pod_report_pb2 import PodReport
 from muster.v1.queue_pb2 import UnitState
 from tests.endtoend.cluster import CALL_SECONDS, WAIT_SECONDS, Cluster, condition, refused
+from tests.endtoend.collector import Collector, attributes
 from tests.endtoend.service import LOCAL, Service, gang, member, node
 
 SCHEDULED = DecisionCode.DECISION_CODE_SCHEDULED
@@ -262,3 +264,31 @@ def test_a_stored_decision_tells_all_of_its_preemption(cluster: Cluster) -> None
     assert all(pod.uid for pod in pods)
     status = cluster.get("PodDisruptionBudget", "all-of-them").pod_disruption_budget.status
     assert (status.current_healthy, status.expected_pods) == (3, 3)
+
+
+def test_a_preemption_is_a_span_of_its_cycle_and_is_counted(
+    sqlite_database: str, tmp_path: Path, collector: Collector
+) -> None:
+    environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.address}
+    log = tmp_path / "log"
+    with Service(sqlite_database, log, [*LOCAL, "--metrics", "127.0.0.1:0"], environment) as service:
+        cluster = Cluster(service, "traced")
+        cluster.apply(node("n", "3"), *running(3))
+        cluster.apply(*high(2))
+        cluster.until_scheduled("high")
+        [decision] = [each for each in cluster.list_decisions() if each.code == WAITING]
+        address = log.read_text(encoding="utf-8").partition("metrics_address=")[2].split()[0]
+        with urllib.request.urlopen(f"http://{address}/metrics", timeout=5) as answer:
+            told = answer.read().decode()
+        assert service.stop() == 0
+
+    spans = collector.trace(decision.trace_id)
+    [span] = [each for each in spans if each.name == "muster.preemption"]
+    [cycle] = [each for each in spans if each.name == "muster.cycle"]
+    found = attributes(span)
+    assert span.parent_span_id == cycle.span_id
+    assert (found["end"], found["candidates"], found["victims"], found["pods"]) == ("NOMINATED", 3, 2, 2)
+    assert "scheduler_workload_preemption_attempts_total 1.0" in told
+    assert "scheduler_workload_preemption_victims_sum 2.0" in told
+    assert "scheduler_preemption_pdb_violations_total 0.0" in told
+    assert 'result="waiting_on_preemption"' in told
