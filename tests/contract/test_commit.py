@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import create_engine
 
-from muster.engine.ports import FencedError, RequestRecord, StoreUnavailableError
+from muster.engine.ports import FencedError, PreemptionWait, RequestRecord, StoreUnavailableError
 from muster.model.pod import Pod
 from muster.store.store import SqlStore, open_store
 from muster.store.tables import TABLES_OF_A_CLUSTER, clusters
@@ -24,6 +24,7 @@ def _everything(ledger: Ledger, store: SqlStore) -> None:
     writes.unit_puts[UNIT.key] = UNIT
     writes.pending_group_puts[GROUP.key] = GROUP
     writes.pending_member_puts[MEMBER.key] = MEMBER
+    writes.wait_puts[UNIT.key] = PreemptionWait(UNIT.key, pods=(1,))
     writes.decisions.append(RECORD)
     writes.requests.append(RequestRecord("Apply", "id", b"", b"", 1))
     store.commit([writes])
