@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from muster.core.framework import PreemptionSettings
+from muster.core.framework import PreemptionSettings, Profile
 from muster.model.node import Node
 from muster.plugins.profile import default_profile
 from tests.dsl import composite, gang, node, pod, pod_group
@@ -89,9 +89,9 @@ def _mixed(number: int) -> GroupPlan:
 
 
 @pytest.mark.parametrize("profile", [default_profile(), FIXED], ids=["moving", "fixed"])
-def test_a_tree_over_racks_of_one_block_finds_room_for_all_of_it(profile: object) -> None:
+def test_a_tree_over_racks_of_one_block_finds_room_for_all_of_it(profile: Profile) -> None:
     cluster = _full()
-    cluster.profile = profile  # type: ignore[assignment]
+    cluster.profile = profile
     tree = composite("root", gang(3), *(_mixed(number) for number in range(3)), same="block")
 
     result = cluster.preempt(tree)
@@ -131,3 +131,45 @@ def test_pods_step_aside_inside_their_rack_alone() -> None:
     assert "dear" not in result.victims
     assert len(result.victims) == 1
     assert {on[1:3] for on in result.nominated.values()} == {"05"}
+
+
+@pytest.mark.parametrize("profile", [default_profile(), FIXED], ids=["moving", "fixed"])
+def test_units_whose_eviction_would_break_a_budget_are_put_back_first(profile: Profile) -> None:
+    cluster = BusyCluster(_nodes(), profile=profile)
+    for number in range(SIZE):
+        cluster.low_pod(f"low-{number:03}", f"n{number:03}", cpu="3", start=number)
+        cluster.low_pod(f"old-{number:03}", f"n{number:03}", cpu="1", start=-1)
+    guarded = tuple(f"low-{number:03}" for number in range(SIZE))
+    cluster.budget("guard", 0, *guarded)
+
+    result = cluster.preempt(pod_group("g", gang(5), pods=5, cpu="1"))
+
+    assert result.preemption.pods_over_budget == 0
+    assert [name[:3] for name in result.victims] == ["old"] * 5
+
+
+@pytest.mark.parametrize("profile", [default_profile(), FIXED], ids=["moving", "fixed"])
+def test_a_broken_budget_has_the_search_start_again_from_all_units(profile: Profile) -> None:
+    cluster = BusyCluster(_nodes(), profile=profile)
+    for number in range(SIZE):
+        cluster.low_pod(f"high-{number:03}", f"n{number:03}", cpu="2", priority=50)
+        cluster.low_pod(f"low-{number:03}", f"n{number:03}", cpu="2", priority=10)
+    cluster.budget("guard", 0, *(f"low-{number:03}" for number in range(SIZE)))
+
+    result = cluster.preempt(pod_group("g", gang(5), pods=5, cpu="2"))
+
+    assert result.preemption.pods_over_budget == 0
+    assert {item.priority for item in result.preemption.victims} == {50}
+
+
+def test_pods_step_aside_where_placing_anew_costs_too_much() -> None:
+    cluster = _full()
+    pods = tuple(pod(f"p-{number}", cpu=str(1 + number % 2)) for number in range(40))
+    cluster.profile = FIXED
+    fixed = cluster.preempt(pod_group("g", gang(40), pods=pods))
+    cluster.profile = replace(FIXED, name="few", preemption=PreemptionSettings(move_budget=600))
+
+    result = cluster.preempt(pod_group("g", gang(40), pods=pods))
+
+    assert len(result.victims) < len(fixed.victims)
+    assert "MADE_WAY_FOR" in result.fates.values()

@@ -28,7 +28,7 @@ def test_units_are_in_the_order_of_their_importance() -> None:
     cluster = _cluster()
     cluster.low_pod("pod", "a")
     cluster.low_group("group", "a")
-    cluster.low_group("young-pair", "a", "b", start=2)
+    cluster.low_group("a-young-pair", "a", "b", start=2)
     cluster.low_group("old-pair", "a", "b", start=1)
     cluster.low_tree("tree", "a")
     cluster.low_pod("high", "a", priority=20)
@@ -36,7 +36,7 @@ def test_units_are_in_the_order_of_their_importance() -> None:
 
     names = [key.name for key in _victims(cluster).keys]
 
-    assert names == ["high", "tree", "old-pair", "young-pair", "group", "also-pod", "pod"]
+    assert names == ["high", "tree", "old-pair", "a-young-pair", "group", "also-pod", "pod"]
 
 
 def test_pods_that_left_or_are_leaving_are_no_longer_of_their_unit() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from muster.core.decision import Assignments, Decision, Preemption
+from muster.core.decision import Assignments, Decision, Preemption, Search
 from muster.core.deltas import PodsBound
 from muster.core.framework import Profile
 from muster.core.preemption_units import (
@@ -70,6 +70,7 @@ class BusyCluster(Cluster):
         self._promised: list[tuple[int, str]] = []
         self.earlier = EarlierPreemption()
         self.knows_victims = True
+        self.searched: Search | None = None
 
     def low_pod(self, name: str, *node: str, **options: object) -> None:
         """A unit of one pod on the node."""
@@ -135,6 +136,7 @@ class BusyCluster(Cluster):
             priority=PRIORITY,
             preemption_policy=policy,
             victims=self.potential_victims if self.knows_victims else None,
+            searched=self.searched,
             promised=PromisedRoom(
                 tuple(signature for signature, _ in self._promised), tuple(node for _, node in self._promised)
             ),

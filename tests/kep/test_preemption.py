@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from muster.core.decision import Search, SearchEnd
 from muster.plugins.profile import make_profile
 from tests.dsl import basic, composite, gang, node, pod, pod_group, rack
 from tests.dsl.preemption import BusyCluster
@@ -152,6 +153,7 @@ def test_the_search_may_find_the_room_that_greedy_placement_misses() -> None:
     cluster = BusyCluster(rack("x", free=4), rack("y", free=3))
     cluster.low_pod("low-x", "node-x", cpu="4")
     cluster.low_pod("low-y", "node-y", cpu="3")
+    cluster.searched = Search(SearchEnd.EXHAUSTED)
     first = pod_group("first", gang(3), pods=3, same="rack")
     second = pod_group("second", gang(2), pods=2, cpu="2", same="rack")
 
@@ -159,6 +161,7 @@ def test_the_search_may_find_the_room_that_greedy_placement_misses() -> None:
 
     assert sorted(result.victims) == ["low-x", "low-y"]
     assert len(result.nominated) == 5
+    assert result.decision.search.end is SearchEnd.EXHAUSTED, "the search as things are is not made twice"
 
 
 # Who may stay

@@ -21,11 +21,11 @@ def may_preempt(unit: Unit, decision: Decision) -> bool:
         return result.status is Status.UNSCHEDULABLE
     if not already_holds(unit.root) or (placed and not unit.root.is_gang):
         return False
-    return placed < tried_pods(unit.root) and _could_be_helped(result)
+    return _could_be_helped(result)
 
 
 def _could_be_helped(result: GroupResult) -> bool:
-    """Whether a pod or a group below was not placed for want of room that others take."""
+    """Whether a pod or a group that was tried was not placed for want of room that others take."""
     if result.unschedulable or result.status is Status.UNSCHEDULABLE:
         return True
     return any(_could_be_helped(child) for child in result.children)

@@ -32,6 +32,7 @@ _ASKING = 40
 """Steps that a question costs beside what the packing spends, and one that is answered by what is known already:"""
 _KNOWN = 4
 _MOST_KNOWN = 64
+NOT_FOUND = DomainPacking(Packing(Verdict.UNKNOWN), {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +43,8 @@ class Oracle:
     wanted: Unit
     _known: list[tuple[IntArray, DomainPacking]] = field(default_factory=list)
     """What packings take of each node [N, R]: one that was found is an answer wherever it fits."""
+    _short: list[int] = field(default_factory=list)
+    """Sets for which nothing was found, one bit a unit: nothing is for any part of them."""
 
     @cached_property
     def _problem(self) -> tuple[Problem, IntArray, IntArray]:
@@ -74,8 +77,9 @@ class Oracle:
         problem, requests, room = self._problem
         room = room - self.ground.usage.freed(~evicted)[:, problem.slots].T
         self.ground.budget.spend(_KNOWN)
-        if self._is_too_little(room):
-            return DomainPacking(Packing(Verdict.IMPOSSIBLE), {})
+        gone = int.from_bytes(np.packbits(evicted).tobytes(), "big")
+        if any(gone & ~short == 0 for short in self._short) or self._is_too_little(room):
+            return NOT_FOUND
         for load, packing in self._known:
             if not ((load > room) & (load > 0)).any():
                 return packing
@@ -85,6 +89,8 @@ class Oracle:
             for _, kind, node, number in packing.packing.placed:
                 load[node] += number * requests[kind]
             self._known.append((load, packing))
+        elif packing.packing.verdict is not Verdict.FOUND:
+            self._short.append(gone)
         return packing
 
     def _packed(self, problem: Problem) -> DomainPacking:
