@@ -14,16 +14,20 @@ from muster.core.search.packing import Effort, Verdict
 from muster.core.search.question import Question, ask
 from muster.core.search.repair import Repair
 from muster.core.search.selections import open_questions
+from muster.core.search.steps import Budget
 from tests.core.packing_questions import Packable, Some
 
 PERFECT = Packable(takes=[(3,), (4,)], free=[(6,), (8,), (7,)], plan={0: 3, 1: 3})
 ODD = Packable(takes=[(3,), (4,)], free=[(5,), (5,)], plan={0: 2, 1: 1})
 """Ten pieces for ten, but the nodes hold one pod each."""
 
+ENOUGH = 100_000
+"""Steps for whatever a test asks."""
+
 
 def question(packable: Packable) -> Question:
     problem = packable.problem()
-    asked = ask(problem, (problem.root,), problem.slots, problem.free)
+    asked = ask(problem, (problem.root,), problem.slots, problem.free, Budget(ENOUGH))
     assert asked is not None
     return asked
 
@@ -32,7 +36,7 @@ def test_a_type_that_too_few_nodes_hold_is_ruled_out_before_anything_is_tried() 
     packable = Packable(takes=[(3,), (1,)], free=[(5,), (2,), (2,)], plan={0: 2, 1: 1})
     problem = packable.problem()
 
-    assert ask(problem, (problem.root,), problem.slots, problem.free) is None
+    assert ask(problem, (problem.root,), problem.slots, problem.free, Budget(ENOUGH)) is None
     assert packable.packed(steps=1).verdict is Verdict.IMPOSSIBLE
 
 
@@ -64,7 +68,7 @@ def test_children_that_cannot_hold_are_left_out_where_the_group_can_spare_them()
     ],
 )
 def test_counting_proves_what_needs_more_than_there_is(packable: Packable) -> None:
-    assert Cuts(question(packable)).rule_out()
+    assert Cuts(question(packable), Budget(ENOUGH)).rule_out(Budget(ENOUGH))
     assert packable.packed(steps=12).verdict is Verdict.IMPOSSIBLE
 
 
@@ -96,7 +100,7 @@ def test_the_cheapest_pods_of_the_cheapest_children_are_taken() -> None:
 def test_exact_counts_find_the_only_packing_there_is() -> None:
     asked = question(PERFECT)
 
-    placed = ExactCounts(asked, 10_000).answer()
+    placed = ExactCounts(asked, 10_000, Budget(ENOUGH)).answer()
 
     assert placed is not None
     assert sorted((kind, node, number) for _, kind, node, number in placed) == [
@@ -110,8 +114,8 @@ def test_exact_counts_find_the_only_packing_there_is() -> None:
 def test_exact_counts_prove_what_sums_do_not_show() -> None:
     asked = question(ODD)
 
-    assert not Cuts(asked).rule_out()
-    assert ExactCounts(asked, 10_000).answer() is None
+    assert not Cuts(asked, Budget(ENOUGH)).rule_out(Budget(ENOUGH))
+    assert ExactCounts(asked, 10_000, Budget(ENOUGH)).answer() is None
     assert ODD.packed().verdict is Verdict.IMPOSSIBLE
 
 
@@ -123,7 +127,7 @@ def test_exact_counts_choose_children_and_pods_as_they_fit() -> None:
     )
     asked = question(packable)
 
-    placed = ExactCounts(asked, 10_000).answer()
+    placed = ExactCounts(asked, 10_000, Budget(ENOUGH)).answer()
 
     assert placed is None
     assert packable.packed().verdict is Verdict.IMPOSSIBLE
@@ -134,8 +138,8 @@ def test_the_cost_of_exact_counts_is_known_before_and_never_above_what_is_allowe
     takes = [(kind + 2, 11 - kind) for kind in range(8)]
     asked = question(Packable(takes=takes, free=[(90, 90)] * 30, plan=many))
 
-    assert ExactCounts(asked, 20_000).cost > 20_000
-    assert 0 < ExactCounts(question(PERFECT), 20_000).cost < 100
+    assert ExactCounts(asked, 20_000, Budget(ENOUGH)).cost > 20_000
+    assert 0 < ExactCounts(question(PERFECT), 20_000, Budget(ENOUGH)).cost < 100
 
 
 def test_full_patterns_are_those_to_which_nothing_can_be_added() -> None:
@@ -165,7 +169,7 @@ def test_repair_drives_out_what_is_in_the_way() -> None:
     repair = Repair(asked, selection, badly, asked.most - badly.sum(axis=1), Chance(1))
 
     assert repair.stuck == [1]
-    assert repair.run(50)
+    assert repair.run(50, ENOUGH)
     chosen, counts = repair.result()
     assert sorted(chosen) == selection
     assert (counts.T @ asked.demand <= asked.room).all()
@@ -177,7 +181,7 @@ def test_repair_takes_another_pod_of_the_leaf_where_one_finds_no_node() -> None:
     counts[0, 0] = 1
     repair = Repair(asked, [(0, 0, 2)], counts, np.array([1, 0]), Chance(1))
 
-    assert repair.run(5)
+    assert repair.run(5, ENOUGH)
     assert repair.result()[0] == [(0, 0, 1), (0, 1, 1)]
 
 
@@ -185,18 +189,18 @@ def test_repair_gives_up_where_no_pod_can_make_room() -> None:
     asked = question(Packable(takes=[(3,)], free=[(4,), (4,)], plan=Some(2, {0: 3})))
     counts = asked.fits.copy()
 
-    assert not Repair(asked, [(0, 0, 3)], counts, asked.most * 0 + 1, Chance(1)).run(50)
+    assert not Repair(asked, [(0, 0, 3)], counts, asked.most * 0 + 1, Chance(1)).run(50, ENOUGH)
 
 
 def test_few_selections_are_told_one_by_one_and_hopeless_ones_left_out() -> None:
     packable = Packable(takes=[(4,), (3,), (2,)], free=[(5,), (4,)], plan=Some(1, [{0: 3}, {1: 2}, {2: 3}]))
     asked = question(packable)
 
-    opened = open_questions(asked, Cuts(asked), 10)
+    opened = open_questions(asked, Cuts(asked, Budget(ENOUGH)), 10, Budget(ENOUGH))
 
     assert opened is not None
     assert [(each.types, each.most.tolist()) for each in opened] == [((1,), [2]), ((2,), [3])]
-    assert open_questions(asked, Cuts(asked), 1) is None
+    assert open_questions(asked, Cuts(asked, Budget(ENOUGH)), 1, Budget(ENOUGH)) is None
 
 
 def test_pods_that_may_not_share_a_node_get_one_each() -> None:

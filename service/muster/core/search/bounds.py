@@ -6,10 +6,14 @@ selection; if even that is more than the room, there is no packing. One pass of 
 
 from __future__ import annotations
 
+from itertools import combinations, islice
+
 import numpy as np
 
 from muster.core.arrays import BoolArray, IntArray
+from muster.core.search import steps
 from muster.core.search.question import GroupWant, Question, Want
+from muster.core.search.steps import Budget
 
 _MIXES = ((1, 1), (1, 2), (2, 1))
 _MOST_SETS = 32
@@ -20,25 +24,31 @@ _MOST_CELLS = 2**21
 
 
 class Cuts:
-    """What no packing of a question exceeds: `cost` [Q, K] of each pod, and the `room` [Q] for all of them."""
+    """What no packing of a question exceeds: `cost` [Q, K] of each pod, and the `room` [Q] for all of them.
 
-    def __init__(self, question: Question) -> None:
+    Cuts that even the dearest selection respects are left out.
+    """
+
+    def __init__(self, question: Question, budget: Budget) -> None:
         self._question = question
+        kinds, nodes = question.fits.shape
         if not question.demand.shape[1]:
-            self.cost = np.zeros((0, len(question.types)), dtype=np.int64)
+            self.cost = np.zeros((0, kinds), dtype=np.int64)
             self.room = np.zeros(0, dtype=np.int64)
             return
         sets = _node_sets(question)
+        budget.spend(steps.cutting(kinds, len(sets), nodes))
         weights = _weights(question)
-        # A type counts in a set if no node outside can host it.
-        inside = (question.hosts.astype(np.float64) @ ~sets.T == 0).T
-        cost = np.where(inside[:, None, :], (question.demand @ weights).T, 0)
-        self.cost = cost.reshape(-1, len(question.types))
-        self.room = ((sets.astype(np.int64) @ question.room) @ weights).reshape(-1)
+        inside = _inside(question.hosts, sets)
+        cost = np.where(inside[:, None, :], (question.demand @ weights).T, 0).reshape(-1, kinds)
+        room = ((sets.astype(np.int64) @ question.room) @ weights).reshape(-1)
+        may_exceed = cost @ question.most > room
+        self.cost, self.room = cost[may_exceed], room[may_exceed]
 
-    def rule_out(self) -> bool:
+    def rule_out(self, budget: Budget) -> bool:
         """Whether the least that the question takes proves that it has no packing."""
         leaves = _Leaves(self._question)
+        budget.spend(steps.counting(*leaves.numbers.shape, len(self.cost)))
         part = max(1, _MOST_CELLS // max(1, leaves.numbers.size))
         return any(
             (
@@ -58,9 +68,15 @@ def _node_sets(question: Question) -> BoolArray:
     """[Q, n] distinct host sets of the types, unions of two, and all nodes."""
     hosts = question.hosts
     distinct = list({row.tobytes(): row for row in hosts}.values())[:_MOST_SETS]
-    unions = [first | second for place, first in enumerate(distinct) for second in distinct[place + 1 :]]
-    sets = [*distinct, *unions[:_MOST_SETS], np.ones(hosts.shape[1], dtype=np.bool_)]
+    unions = (first | second for first, second in combinations(distinct, 2))
+    sets = [*distinct, *islice(unions, _MOST_SETS), np.ones(hosts.shape[1], dtype=np.bool_)]
     return np.array(list({row.tobytes(): row for row in sets}.values()))
+
+
+def _inside(hosts: BoolArray, sets: BoolArray) -> BoolArray:
+    """[Q, K] whether no node outside the set can host the type."""
+    bits, outside = np.packbits(hosts, axis=1), np.packbits(~sets, axis=1)
+    return np.array([~(bits & row).any(axis=1) for row in outside])
 
 
 def _weights(question: Question) -> IntArray:

@@ -12,9 +12,11 @@ from math import comb, prod
 import numpy as np
 
 from muster.core.arrays import IntArray
+from muster.core.search import steps
 from muster.core.search.count_sets import Counts, CountSet, CountSpace
 from muster.core.search.greedy import Placed, Selection, assign
 from muster.core.search.question import GroupWant, LeafWant, Question, Want
+from muster.core.search.steps import Budget
 
 _MOST_PATTERNS = 20_000
 _MOST_TYPES = 12
@@ -23,14 +25,16 @@ NEVER = 2**62
 
 
 class ExactCounts:
-    """The exact answer to one question, if its `cost` (steps) can be afforded; NEVER if it is sure to be above `most`."""
+    """The exact answer to one question, if its `cost` (steps) can be afforded; NEVER if it is sure to be above `most`.
 
-    def __init__(self, question: Question, most: int) -> None:
+    Finding the cost spends steps of the budget too.
+    """
+
+    def __init__(self, question: Question, most: int, budget: Budget) -> None:
         self._question = question
-        capacity = question.fits.sum(axis=1)
-        self._most: list[int] = np.minimum(question.most, capacity).tolist()
+        self._most: list[int] = np.minimum(question.most, question.capacity).tolist()
         self._patterns: list[tuple[Counts, ...]] = []
-        self.cost = self._cost(most)
+        self.cost = self._cost(most, budget)
 
     def answer(self) -> Placed | None:
         """A packing; None proves that there is none."""
@@ -51,27 +55,33 @@ class ExactCounts:
             placed[:, node] = share
         return assign(demand.selection(self._question.root, counts), placed)
 
-    def _cost(self, most: int) -> int:
+    def _cost(self, most: int, budget: Budget) -> int:
         """Steps; finds the nodes' patterns on the way, as long as there is hope."""
         vectors = prod(count + 1 for count in self._most)
         closing = sum(count.bit_length() for count in self._most)
         nodes = self._question.fits.shape[1]
-        if len(self._most) > _MOST_TYPES or _steps(nodes * (1 + closing), vectors) > most:
+        passes = nodes * (1 + closing) + _passes(self._question.root)
+        if len(self._most) > _MOST_TYPES or _steps(passes, vectors) > most:
             return NEVER
         known: dict[bytes, tuple[Counts, ...]] = {}
         columns = np.minimum(self._question.fits, np.array(self._most)[:, None])
-        for node in range(columns.shape[1]):
+        for node in range(nodes):
             key = columns[:, node].tobytes() + self._question.room[node].tobytes()
             patterns = known.get(key)
             if patterns is None:
-                found = fullest_patterns(self._question.demand, columns[:, node], self._question.room[node])
-                if found is None:
-                    return NEVER
-                patterns = known[key] = found
+                patterns = self._patterns_of(columns[:, node], self._question.room[node], budget)
+                known[key] = patterns
+            passes += len(patterns) - 1
+            if not patterns or _steps(passes, vectors) > most or budget.left <= 0:
+                return NEVER
             self._patterns.append(patterns)
-        passes = sum(map(len, self._patterns)) + len(self._patterns) * closing
-        passes += _passes(self._question.root)
         return _steps(passes, vectors)
+
+    def _patterns_of(self, most: IntArray, room: IntArray, budget: Budget) -> tuple[Counts, ...]:
+        """The node's fullest patterns; none if they are too many."""
+        found = fullest_patterns(self._question.demand, most, room)
+        budget.spend(steps.finding_patterns(int(np.count_nonzero(most)), 0 if found is None else _grid(most)))
+        return found or ()
 
     def _shares(self, space: CountSpace, held: list[CountSet], counts: Counts) -> list[tuple[int, Counts]]:
         """What each node takes of the counts, last node first."""
@@ -95,7 +105,7 @@ def fullest_patterns(demand: IntArray, most: IntArray, room: IntArray) -> tuple[
     """
     kinds = np.flatnonzero(most)
     last, first = int(kinds[np.argmax(most[kinds])]), kinds[kinds != kinds[np.argmax(most[kinds])]]
-    if prod(int(count) + 1 for count in most[first]) > _MOST_PATTERNS:
+    if _grid(most) > _MOST_PATTERNS:
         return None
     shape = tuple(int(count) + 1 for count in most[first])
     grid = np.indices(shape, dtype=np.int64).reshape(len(first), prod(shape))
@@ -115,6 +125,12 @@ def fullest_patterns(demand: IntArray, most: IntArray, room: IntArray) -> tuple[
     vectors[:, first] = places
     vectors[:, last] = more[full]
     return tuple(sorted(map(tuple, vectors.tolist())))
+
+
+def _grid(most: IntArray) -> int:
+    """How many count vectors are looked at: all but of the type that a node may hold most of."""
+    ascending = sorted(most[most > 0].tolist())
+    return prod(count + 1 for count in ascending[:-1])
 
 
 def _steps(passes: int, vectors: int) -> int:

@@ -10,12 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from muster.core.arrays import IntArray
-from muster.core.search.question import LeafWant, Question, Want
+from muster.core.arrays import IntArray, Slots
+from muster.core.search.question import FloatArray, LeafWant, Question, Want
 
-FloatArray = NDArray[np.float64]
 Selection = list[tuple[int, int, int]]
 """(leaf, type, how many pods)."""
 Placed = list[tuple[int, int, int, int]]
@@ -40,8 +38,7 @@ def plain(question: Question) -> Tuning:
 
 def prices(question: Question, tuning: Tuning) -> FloatArray:
     """[K] what a pod of each type takes of all that is free."""
-    total = np.maximum(question.room.sum(axis=0), 1)
-    price: FloatArray = (question.demand @ (tuning.resources / total) + 1e-9) * tuning.types
+    price: FloatArray = (question.demand @ (tuning.resources / question.total) + 1e-9) * tuning.types
     return price
 
 
@@ -52,18 +49,20 @@ def select(want: Want, price: FloatArray, leaves: Mapping[int, float]) -> Select
 
 def spread(question: Question, selection: Selection, tuning: Tuning) -> tuple[IntArray, IntArray]:
     """[K, n] where the selected pods go, and [K] how many found no node."""
-    kinds, number_of_nodes = question.fits.shape
-    wanted = np.zeros(kinds, dtype=np.int64)
+    counts = np.zeros_like(question.fits)
+    wanted = np.zeros(len(counts), dtype=np.int64)
     for _, kind, number in selection:
         wanted[kind] += number
-    counts = np.zeros((kinds, number_of_nodes), dtype=np.int64)
     room = question.room.copy()
-    scale = tuning.resources / np.maximum(question.room.max(axis=0, initial=1), 1)
+    scale = tuning.resources / question.largest
     pressure = _pressure(question, wanted)
+    homeless = wanted.copy()
     for kind in _hardest_first(question, wanted, tuning):
-        counts[kind] = _fill(question, kind, int(wanted[kind]), room, (scale, pressure))
-        room -= np.outer(counts[kind], question.demand[kind])
-    return counts, wanted - counts.sum(axis=1)
+        nodes, taken = _fill(question, kind, int(wanted[kind]), room, (scale, pressure))
+        counts[kind, nodes] = taken
+        room[nodes] -= np.multiply.outer(taken, question.demand[kind])
+        homeless[kind] -= taken.sum()
+    return counts, homeless
 
 
 def assign(selection: Selection, counts: IntArray) -> Placed:
@@ -111,18 +110,14 @@ def _cheapest_pods(leaf: LeafWant, price: list[float]) -> tuple[float, Selection
 
 def _pressure(question: Question, wanted: IntArray) -> FloatArray:
     """[n] how much of a node's room is wanted by types that can use it, each spread over all it can reach."""
-    reach = np.maximum(question.fits.sum(axis=1), 1)
-    pressure: FloatArray = (wanted / reach) @ question.hosts
+    weights = wanted / np.maximum(question.capacity, 1)
+    pressure: FloatArray = np.einsum("k,kn->n", weights, question.hosts)
     return pressure
 
 
 def _hardest_first(question: Question, wanted: IntArray, tuning: Tuning) -> list[int]:
-    total = np.maximum(question.room.sum(axis=0), 1)
-    largest = (question.demand * tuning.resources / np.maximum(question.room.max(axis=0, initial=1), 1)).max(
-        axis=1, initial=0.0
-    )
-    share = ((question.hosts @ question.room) / total).max(axis=1, initial=1e-9)
-    hardness = (largest + 1e-9) * tuning.types / np.maximum(share, 1e-9) ** tuning.reach
+    largest = (question.demand * tuning.resources / question.largest).max(axis=1, initial=0.0)
+    hardness = (largest + 1e-9) * tuning.types / np.maximum(question.reach, 1e-9) ** tuning.reach
     kinds = np.flatnonzero(wanted)
     order: list[int] = kinds[np.argsort(-hardness[kinds], kind="stable")].tolist()
     return order
@@ -130,17 +125,26 @@ def _hardest_first(question: Question, wanted: IntArray, tuning: Tuning) -> list
 
 def _fill(
     question: Question, kind: int, wanted: int, room: IntArray, weighing: tuple[FloatArray, FloatArray]
-) -> IntArray:
-    """[n] how many pods of the type each node takes, best nodes first."""
+) -> tuple[Slots, IntArray]:
+    """The best nodes for pods of the type, and how many each of them takes."""
     scale, pressure = weighing
     demand = question.demand[kind]
-    fits = question.fits[kind].copy()
-    for resource in np.flatnonzero(demand).tolist():
-        np.minimum(fits, room[:, resource] // demand[resource], out=fits)
-    able = np.flatnonzero(fits)
-    rest = (((room[able] - demand) * scale) ** 2).sum(axis=1) + pressure[able]
-    best = able[np.argsort(rest, kind="stable")]
-    before = np.cumsum(fits[best]) - fits[best]
-    taken = np.zeros(len(fits), dtype=np.int64)
-    taken[best] = np.clip(wanted - before, 0, fits[best])
-    return taken
+    fits = question.fits[kind]
+    for resource, amount in enumerate(demand.tolist()):
+        if amount:
+            fits = np.minimum(fits, room[:, resource] // amount)
+    able: Slots = fits.nonzero()[0]
+    rest = (room[able] - demand) * scale
+    weight = np.add.reduce(rest * rest, axis=1) + pressure[able]
+    if wanted < len(able):
+        # No more nodes than pods are needed; equal ones stay together, whatever the order they are found in.
+        near = weight <= np.partition(weight, wanted - 1)[wanted - 1]
+        able, weight = able[near], weight[near]
+    best = able[weight.argsort(kind="stable")]
+    held = fits[best]
+    through = held.cumsum()
+    used = int(through.searchsorted(wanted)) + 1
+    taken = held[:used]
+    if used <= len(held):
+        taken[-1] -= through[used - 1] - wanted
+    return best[:used], taken

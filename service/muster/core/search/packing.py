@@ -13,14 +13,18 @@ from enum import Enum, IntEnum
 import numpy as np
 
 from muster.core.arrays import IntArray
+from muster.core.search import steps
 from muster.core.search.bounds import Cuts
 from muster.core.search.chance import Chance
 from muster.core.search.exact_counts import ExactCounts
-from muster.core.search.greedy import Placed, Tuning, assign, plain, prices, select, spread
+from muster.core.search.greedy import Placed, Selection, Tuning, assign, plain, prices, select, spread
 from muster.core.search.problem import Problem, SearchNode
 from muster.core.search.question import Question, ask
 from muster.core.search.repair import Repair
 from muster.core.search.selections import open_questions
+from muster.core.search.steps import Budget
+
+__all__ = ["IMPOSSIBLE", "UNKNOWN", "Budget", "Effort", "Packing", "Verdict", "pack"]
 
 
 class Verdict(Enum):
@@ -38,24 +42,6 @@ class Effort(IntEnum):
     FULL = 3
 
 
-@dataclass(slots=True)
-class Budget:
-    """Steps that may still be taken. May be overdrawn by the part of a step that had begun."""
-
-    left: int
-    _given: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._given = self.left
-
-    def spend(self, steps: int) -> None:
-        self.left -= steps
-
-    @property
-    def spent(self) -> int:
-        return self._given - self.left
-
-
 @dataclass(frozen=True, slots=True)
 class Packing:
     """placed: (leaf index, type, node index, number of pods), all of the problem."""
@@ -70,7 +56,8 @@ _CHEAP = 130
 _FIRST_MOVES = {Effort.LOW: 60, Effort.MIDDLE: 300, Effort.FULL: 300}
 _TURNS = {Effort.LOW: 0, Effort.MIDDLE: 1, Effort.FULL: 64}
 _VARIATIONS = 6
-_LISTING = 100
+_LISTING = 1_200
+"""Most steps that listing the selections may cost."""
 _MOST_SELECTIONS = 1_000
 _SELECTIONS_A_TURN = 24
 _MOVES = 200
@@ -90,13 +77,11 @@ def pack(
 
     nodes: ascending indexes among the problem's. Topology constraints inside the groups are not looked at.
     """
-    question = ask(problem, groups, nodes, free)
+    question = ask(problem, groups, nodes, free, budget)
     if question is None:
-        budget.spend(1)
         return IMPOSSIBLE
-    budget.spend(10 + question.fits.size // 4_000)
-    cuts = Cuts(question)
-    if cuts.rule_out():
+    cuts = Cuts(question, budget)
+    if cuts.rule_out(budget):
         return IMPOSSIBLE
     return _Turns(question, cuts, budget, effort).packing()
 
@@ -113,19 +98,21 @@ class _Turns:
     _dearer: dict[int, float] = field(default_factory=dict)
     _open: list[Question] | None = None
     """Selections not decided yet, each as a question; None if they are too many, or not enumerated."""
+    _least: int = 0
+    """What another attempt costs: with less than that left, none is begun."""
 
     def packing(self) -> Packing:
         started = self.budget.spent
         packing = self._attempt(self.question, plain(self.question), 0)
         if packing is not None:
             return packing
-        exact = ExactCounts(self.question, self.budget.left)
+        exact = ExactCounts(self.question, self.budget.left, self.budget)
         packing = self._exactly(self.question, exact, _CHEAP)
         packing = packing or self._attempt(self.question, plain(self.question), _FIRST_MOVES[self.effort])
         packing = packing or self._enumerate()
         turns = _TURNS[self.effort]
         turn = 0
-        while packing is None and turn < turns and self.budget.left > 0:
+        while packing is None and turn < turns and self.budget.left > self._least:
             packing = self._by_selection(_CHEAP << turn)
             for _ in range(_VARIATIONS << turn):
                 packing = packing or self._attempt(self.question, self._varied(), _MOVES)
@@ -137,8 +124,9 @@ class _Turns:
         """List the selections if they are few; that none is left is a proof."""
         if self.effort is Effort.LOW or self.budget.left <= 0:
             return None
-        self.budget.spend(_LISTING)
-        self._open = open_questions(self.question, self.cuts, _MOST_SELECTIONS)
+        allowed = Budget(min(_LISTING, self.budget.left // 4))
+        self._open = open_questions(self.question, self.cuts, _MOST_SELECTIONS, allowed)
+        self.budget.spend(allowed.spent)
         return IMPOSSIBLE if self._open == [] else None
 
     def _by_selection(self, most: int) -> Packing | None:
@@ -149,7 +137,7 @@ class _Turns:
                 undecided += (self._open or [])[place:]
                 break
             packing = self._attempt(question, plain(question), 0)
-            packing = packing or self._exactly(question, ExactCounts(question, most), most)
+            packing = packing or self._exactly(question, ExactCounts(question, most, self.budget), most)
             packing = packing or self._attempt(question, plain(question), _FIRST_MOVES[Effort.LOW])
             if packing is None:
                 undecided.append(question)
@@ -169,24 +157,33 @@ class _Turns:
         return IMPOSSIBLE if placed is None else _found(question, placed)
 
     def _attempt(self, question: Question, tuning: Tuning, moves: int) -> Packing | None:
-        """Select and place under the tuning, with up to so many moves of repair."""
-        if self.budget.left <= 0:
-            return None
+        """Select and place under the tuning, with up to so many moves of repair, as far as the budget goes."""
         selection = select(question.root, prices(question, tuning), tuning.leaves)
+        kinds, nodes = question.fits.shape
+        cost = steps.spreading(len({kind for _, kind, _ in selection}), nodes) + len(selection) // 5
+        repairing = steps.preparing_repair(kinds, question.demand.shape[1], nodes) if moves else 0
+        self._least = cost + repairing
+        if self.budget.left < self._least:
+            return None
         counts, homeless = spread(question, selection, tuning)
-        self.budget.spend(10 + question.fits.size // 1_000)
+        self.budget.spend(cost)
         if not homeless.any():
-            return _found(question, assign(selection, counts))
+            return self._found(question, selection, counts)
         if not moves:
             return None
         repair = Repair(question, selection, counts, homeless, self.chance)
-        housed = repair.run(moves)
-        self.budget.spend(10 + question.fits.size // 100 + repair.steps)
+        housed = repair.run(moves, self.budget.left)
+        self.budget.spend(repairing + repair.steps)
         if housed:
-            return _found(question, assign(*repair.result()))
+            return self._found(question, *repair.result())
         for kind in repair.stuck if question is self.question else ():
             self._dearer[kind] = self._dearer.get(kind, 1.0) * 1.1
         return None
+
+    def _found(self, question: Question, selection: Selection, counts: IntArray) -> Packing:
+        placed = assign(selection, counts)
+        self.budget.spend(len(placed) // 3)
+        return _found(question, placed)
 
     def _varied(self) -> Tuning:
         """Another mix of resources, reach and noise; types that stayed without a node are dearer."""

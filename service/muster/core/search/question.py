@@ -7,11 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from muster.core.arrays import BoolArray, IntArray
+from muster.core.search import steps
 from muster.core.search.problem import Problem, SearchLeaf, SearchNode
+from muster.core.search.steps import Budget
+
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +40,7 @@ class GroupWant:
 Want = LeafWant | GroupWant
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Question:
     """Whether `root` can be had on n nodes. K types, R resources.
 
@@ -51,22 +57,50 @@ class Question:
     types: tuple[int, ...]
     nodes: IntArray
 
-    @property
+    @cached_property
     def hosts(self) -> BoolArray:
+        """[K, n] whether a node holds a pod of the type by itself."""
         hosts: BoolArray = self.fits > 0
         return hosts
 
+    @cached_property
+    def capacity(self) -> IntArray:
+        """[K] how many pods of a type all nodes hold."""
+        capacity: IntArray = self.fits.sum(axis=1)
+        return capacity
 
-def ask(problem: Problem, groups: Sequence[SearchNode], nodes: IntArray, free: IntArray) -> Question | None:
+    @cached_property
+    def total(self) -> IntArray:
+        """[R] all room, at least 1."""
+        total: IntArray = np.maximum(self.room.sum(axis=0), 1)
+        return total
+
+    @cached_property
+    def largest(self) -> IntArray:
+        """[R] the most room of one node, at least 1."""
+        largest: IntArray = self.room.max(axis=0, initial=1)
+        return largest
+
+    @cached_property
+    def reach(self) -> FloatArray:
+        """[K] the largest share of all room of a resource that the type's nodes have."""
+        share: FloatArray = ((self.hosts @ self.room) / self.total).max(axis=1, initial=1e-9)
+        return share
+
+
+def ask(
+    problem: Problem, groups: Sequence[SearchNode], nodes: IntArray, free: IntArray, budget: Budget
+) -> Question | None:
     """The question whether all groups hold on the nodes with room `free` [N, R]; None if presolve says no."""
     types = sorted({kind for group in groups for leaf in leaves_below(group) for kind, _ in leaf.supply})
     demand = problem.demand[types]
+    budget.spend(steps.asking(len(types), demand.shape[1], len(nodes)))
     room = free[nodes]
     fits = _fits(problem, types, demand, room, nodes)
-    useful = np.flatnonzero(fits.any(axis=0))
+    useful = np.flatnonzero(np.logical_or.reduce(fits, axis=0))
     if len(useful) < len(nodes):
         nodes, room, fits = nodes[useful], room[useful], fits[:, useful]
-    capacity = dict(zip(types, fits.sum(axis=1).tolist(), strict=True))
+    capacity = dict(zip(types, np.add.reduce(fits, axis=1).tolist(), strict=True))
     local = {kind: place for place, kind in enumerate(types)}
     wants = [_want(group, capacity, local) for group in groups]
     if None in wants:

@@ -6,7 +6,9 @@ here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,29 +19,44 @@ from muster.core.search.question import Question
 
 _MOST_NODES = 24
 """So many nodes are looked at for an ejection."""
-_CHECKS_A_STEP = 5
+_CHECKS_A_STEP = 8
+_NODES_A_CHECK = 60
 _Ejection = tuple[float, int, tuple[tuple[int, int], ...]]
 """Cost, node, and how many pods of which types leave it."""
+_Value = TypeVar("_Value")
+
+
+class _Lazily(dict[int, _Value]):
+    """What is known by number, made when it is asked for: most nodes of a large question never are."""
+
+    def __init__(self, make: Callable[[int], _Value]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, key: int) -> _Value:
+        made = self[key] = self._make(key)
+        return made
 
 
 class Repair:
-    """A packing under repair: `counts` [K, n] and the selection's homeless pods [K]; both given arrays are copied."""
+    """A packing under repair: `counts` [K, n] and the selection's homeless pods [K], which stay as they are."""
 
     def __init__(
         self, question: Question, selection: Selection, counts: IntArray, homeless: IntArray, chance: Chance
     ) -> None:
         self._question = question
         self._chance = chance
+        self._counts = counts
+        self._rest = question.room - counts.T @ question.demand
         self._demand: list[list[int]] = question.demand.tolist()
         self._asked = [[r for r, amount in enumerate(amounts) if amount] for amounts in self._demand]
-        self._room: list[list[int]] = (question.room - counts.T @ question.demand).tolist()
-        self._held: list[list[int]] = counts.T.tolist()
-        self._fits: list[list[int]] = question.fits.T.tolist()
-        self._hosts = [np.flatnonzero(row).tolist() for row in question.fits]
-        self._open = [dict.fromkeys(hosts) for hosts in self._hosts]
-        self._homeless: list[int] = homeless.tolist()
-        total = np.maximum(question.room.sum(axis=0), 1)
-        self._size: list[float] = ((question.demand / total).sum(axis=1) + 1e-9).tolist()
+        self._room = _Lazily[list[int]](lambda node: self._rest[node].tolist())
+        self._fits = _Lazily[list[int]](lambda node: question.fits[:, node].tolist())
+        self._held = _Lazily[dict[int, int]](self._held_before)
+        self._hosts = _Lazily[list[int]](lambda kind: np.flatnonzero(question.fits[kind]).tolist())
+        self._open = _Lazily[dict[int, None]](self._open_nodes)
+        self._homeless = {kind: int(homeless[kind]) for kind in np.flatnonzero(homeless).tolist()}
+        self._size: list[float] = ((question.demand / question.total).sum(axis=1) + 1e-9).tolist()
         self._failures = [1.0] * len(self._size)
         self._chosen = {
             leaf.leaf: dict.fromkeys((kind for kind, _ in leaf.supply), 0) for leaf in question.leaves
@@ -51,25 +68,25 @@ class Repair:
     @property
     def stuck(self) -> list[int]:
         """Types that have homeless pods."""
-        return [kind for kind, number in enumerate(self._homeless) if number]
+        return sorted(self._homeless)
 
     @property
     def steps(self) -> int:
         """Steps of the budget that the repair has cost so far."""
         return self._checks // _CHECKS_A_STEP
 
-    def run(self, moves: int) -> bool:
-        """Move up to so many homeless pods; whether all have a node now."""
+    def run(self, moves: int, most: int) -> bool:
+        """Move up to so many homeless pods, at the cost of no more than `most` steps; whether all have a node now."""
         for _ in range(moves):
-            if not any(self._homeless):
-                return True
-            kind = max(self.stuck, key=lambda item: (self._failures[item], self._size[item]))
-            self._checks += 2 * _CHECKS_A_STEP
+            if not self._homeless or self.steps > most:
+                break
+            kind = max(self._homeless, key=lambda item: (self._failures[item], self._size[item], -item))
+            self._checks += 2 * _CHECKS_A_STEP + len(self._homeless)
             if not (self._settle(kind) or self._exchange(kind)):
                 self._failures[kind] += 1
                 if not self._eject_for(kind):
-                    return False
-        return not any(self._homeless)
+                    break
+        return not self._homeless
 
     def result(self) -> tuple[Selection, IntArray]:
         """The selection as it is now, and where its pods are: [K, n]."""
@@ -79,14 +96,34 @@ class Repair:
             for kind, number in chosen.items()
             if number
         ]
-        return selection, np.array(self._held, dtype=np.int64).T
+        counts = self._counts.copy()
+        for node, held in self._held.items():
+            counts[:, node] = 0
+            for kind, number in held.items():
+                counts[kind, node] = number
+        return selection, counts
+
+    def _held_before(self, node: int) -> dict[int, int]:
+        self._checks += _CHECKS_A_STEP
+        here = self._counts[:, node]
+        return {kind: int(here[kind]) for kind in np.flatnonzero(here).tolist()}
+
+    def _open_nodes(self, kind: int) -> dict[int, None]:
+        """Nodes that may have room for one more: those that had when the repair began, and those that changed."""
+        question = self._question
+        self._checks += 4 * _CHECKS_A_STEP + question.fits.shape[1] // _NODES_A_CHECK
+        able = self._counts[kind] < question.fits[kind]
+        able &= np.logical_and.reduce(self._rest >= question.demand[kind], axis=1)
+        changed = [node for node in self._held if question.fits[kind, node]]
+        return dict.fromkeys([*np.flatnonzero(able).tolist(), *changed])
 
     def _settle(self, kind: int) -> bool:
         """Put a homeless pod where it leaves the least."""
         best, least = -1, inf
-        for node in list(self._open[kind]):
+        open_ = self._open[kind]
+        for node in list(open_):
             if not self._has_room(kind, node):
-                del self._open[kind][node]
+                del open_[node]
                 continue
             rest = sum(self._room[node])
             if rest < least:
@@ -102,25 +139,24 @@ class Repair:
             chosen = self._chosen[leaf.leaf]
             if not chosen.get(kind):
                 continue
+            self._checks += len(leaf.supply)
             for other, number in leaf.supply:
                 if other != kind and chosen[other] < number:
-                    self._homeless[other] += 1
+                    self._become_homeless(other, 1)
                     if self._settle(other):
                         chosen[kind] -= 1
                         chosen[other] += 1
-                        self._homeless[kind] -= 1
+                        self._become_homeless(kind, -1)
                         return True
-                    self._homeless[other] -= 1
+                    self._become_homeless(other, -1)
         return False
 
     def _eject_for(self, kind: int) -> bool:
         around = self._chance.around_one
-        costs = [
-            failures * size * around(0.1) for failures, size in zip(self._failures, self._size, strict=True)
-        ]
+        costs = _Lazily[float](lambda other: self._failures[other] * self._size[other] * around(0.1))
         best: _Ejection = (inf, -1, ())
         for node in self._nearby(kind):
-            if self._held[node][kind] < self._fits[node][kind]:
+            if self._held[node].get(kind, 0) < self._fits[node][kind]:
                 best = self._cheaper_ejection(kind, node, costs, best)
         _, node, leaving = best
         if node < 0:
@@ -136,13 +172,14 @@ class Repair:
         start = self._chance.below(len(hosts))
         return (hosts[start : start + _MOST_NODES] + hosts[:start])[:_MOST_NODES]
 
-    def _cheaper_ejection(self, kind: int, node: int, costs: list[float], best: _Ejection) -> _Ejection:
+    def _cheaper_ejection(self, kind: int, node: int, costs: _Lazily[float], best: _Ejection) -> _Ejection:
         """The pods of one or two other types whose leaving lets one of the type in, if they cost less than the best."""
         room, demand = self._room[node], self._demand[kind]
         lacking = [(r, demand[r] - room[r]) for r in self._asked[kind] if demand[r] > room[r]]
         pairing: list[int] = []
-        for other, held in enumerate(self._held[node]):
-            if not held or other == kind or costs[other] >= best[0]:
+        here = self._held[node]
+        for other, held in here.items():
+            if other == kind or costs[other] >= best[0]:
                 continue
             number = self._leaving(other, lacking)
             if 0 < number <= held and number * costs[other] < best[0]:
@@ -155,7 +192,7 @@ class Repair:
                 cost = costs[other] + costs[second]
                 if cost < best[0] and self._give(other, second, lacking):
                     best = cost, node, ((other, 1), (second, 1))
-        self._checks += 2 + len(pairing)
+        self._checks += 2 + len(here) + len(pairing)
         return best
 
     def _leaving(self, other: int, lacking: list[tuple[int, int]]) -> int:
@@ -176,18 +213,30 @@ class Repair:
     def _has_room(self, kind: int, node: int) -> bool:
         self._checks += 1
         room, demand = self._room[node], self._demand[kind]
-        if self._held[node][kind] >= self._fits[node][kind]:
+        if self._held[node].get(kind, 0) >= self._fits[node][kind]:
             return False
         return all(room[resource] >= demand[resource] for resource in self._asked[kind])
 
     def _put(self, kind: int, node: int, number: int) -> None:
         """Homeless pods of a type find a node, or (negative number) lose it."""
-        self._homeless[kind] -= number
-        self._held[node][kind] += number
+        self._become_homeless(kind, -number)
+        held = self._held[node]
+        held[kind] = held.get(kind, 0) + number
+        if not held[kind]:
+            del held[kind]
         room, demand = self._room[node], self._demand[kind]
         for resource in self._asked[kind]:
             room[resource] -= number * demand[resource]
         if number < 0:
-            for other, hosts in enumerate(self._open):
+            self._checks += 1 + len(self._open) // 4
+            for other, hosts in self._open.items():
                 if self._fits[node][other]:
                     hosts[node] = None
+
+    def _become_homeless(self, kind: int, number: int) -> None:
+        """So many more pods of the type, or less, are without a node."""
+        homeless = self._homeless.get(kind, 0) + number
+        if homeless:
+            self._homeless[kind] = homeless
+        else:
+            self._homeless.pop(kind, None)

@@ -11,30 +11,40 @@ from itertools import product
 
 import numpy as np
 
+from muster.core.search import steps
 from muster.core.search.bounds import Cuts
 from muster.core.search.count_sets import Counts
 from muster.core.search.greedy import Selection
 from muster.core.search.question import GroupWant, LeafWant, Question, Want
+from muster.core.search.steps import Budget
 
 _ByCounts = dict[Counts, Selection]
+_MICROSECONDS_A_STEP = 75
+"""In tenths."""
 
 
 class _TooManyError(Exception):
-    """More selections than were asked for."""
+    """More selections than were asked for, or more work than was allowed."""
 
 
-def open_questions(question: Question, cuts: Cuts, most: int) -> list[Question] | None:
-    """A question for each selection that may fit, lowest cost of counts first; None if there are more than `most`.
+def open_questions(question: Question, cuts: Cuts, most: int, budget: Budget) -> list[Question] | None:
+    """A question for each selection that may fit, lowest cost of counts first.
 
-    If there are none, the question has no packing.
+    None if there are more than `most`, or if listing them would cost more than the budget. If there are none, the
+    question has no packing.
     """
+    listing = _Selections(question, most, budget.left)
     try:
-        found = _Selections(question, most).below(question.root)
+        found = listing.below(question.root)
     except _TooManyError:
         return None
+    finally:
+        budget.spend(listing.steps)
     counts = np.array(list(found), dtype=np.int64).reshape(len(found), len(question.types))
+    budget.spend(steps.comparing(len(found), len(question.types), len(cuts.cost)))
     left = np.flatnonzero(~cuts.exceeded(counts))
-    share = (question.demand / np.maximum(question.room.sum(axis=0), 1)).sum(axis=1)
+    budget.spend(len(left) * (4 + len(question.leaves) // 2))
+    share = (question.demand / question.total).sum(axis=1)
     order = left[np.argsort(counts[left] @ share, kind="stable")]
     selections = list(found.values())
     return [settled(question, selections[place]) for place in order.tolist()]
@@ -66,15 +76,23 @@ def settled(question: Question, selection: Selection) -> Question:
 
 
 class _Selections:
-    """Selections of a want by counts; stops as soon as there are too many."""
+    """Selections of a want by counts; stops as soon as there are too many, or they cost more than `allowed` steps."""
 
-    def __init__(self, question: Question, most: int) -> None:
-        self._kinds = len(question.types)
-        self._capacity: list[int] = question.fits.sum(axis=1).tolist()
+    def __init__(self, question: Question, most: int, allowed: int) -> None:
+        kinds, resources = question.demand.shape
+        self._kinds = kinds
+        self._capacity: list[int] = question.capacity.tolist()
         self._room: list[int] = question.room.sum(axis=0).tolist()
         self._demand: list[list[int]] = question.demand.T.tolist()
         self._most = most
-        self._visits = 0
+        self._weight = 12 + kinds * (resources + 2)
+        self._allowed = allowed * _MICROSECONDS_A_STEP
+        self._spent = 0
+
+    @property
+    def steps(self) -> int:
+        """What it has cost so far."""
+        return 1 + self._spent // _MICROSECONDS_A_STEP
 
     def below(self, want: Want) -> _ByCounts:
         return self._of_leaf(want) if isinstance(want, LeafWant) else self._of_group(want)
@@ -84,12 +102,15 @@ class _Selections:
         partial: list[tuple[Selection, int]] = [([], leaf.need)]
         for kind, number in leaf.supply:
             later -= number
-            partial = [
-                ([*chosen, (leaf.leaf, kind, taken)] if taken else chosen, missing - taken)
-                for chosen, missing in partial
-                for taken in range(max(0, missing - later), min(missing, number) + 1)
-            ]
-            self._visit(len(partial))
+            longer: list[tuple[Selection, int]] = []
+            for chosen, missing in partial:
+                numbers = range(max(0, missing - later), min(missing, number) + 1)
+                self._spend(len(numbers) * (10 + len(chosen)))
+                longer += [
+                    ([*chosen, (leaf.leaf, kind, taken)] if taken else chosen, missing - taken)
+                    for taken in numbers
+                ]
+            partial = longer
         return self._kept((self._counts(chosen), chosen) for chosen, _ in partial)
 
     def _of_group(self, group: GroupWant) -> _ByCounts:
@@ -98,7 +119,6 @@ class _Selections:
             parts = self.below(child)
             longer = [dict(sums) for sums in by_number] + [{}]
             for number, sums in enumerate(by_number):
-                self._visit(len(sums) * len(parts))
                 joined = (
                     (tuple(map(sum, zip(before, part, strict=True))), chosen + more)
                     for (before, chosen), (part, more) in product(sums.items(), parts.items())
@@ -111,6 +131,7 @@ class _Selections:
     def _kept(self, selections: Iterable[tuple[Counts, Selection]]) -> _ByCounts:
         kept: _ByCounts = {}
         for counts, selection in selections:
+            self._spend(self._weight + len(selection))
             if counts not in kept and self._may_fit(counts):
                 kept[counts] = selection
                 if len(kept) > self._most:
@@ -125,9 +146,9 @@ class _Selections:
             for demand, room in zip(self._demand, self._room, strict=True)
         )
 
-    def _visit(self, number: int) -> None:
-        self._visits += number
-        if self._visits > 8 * self._most:
+    def _spend(self, tenths: int) -> None:
+        self._spent += tenths
+        if self._spent > self._allowed:
             raise _TooManyError
 
     def _counts(self, selection: Selection) -> Counts:
