@@ -325,7 +325,6 @@ def test_a_restart_remembers_when_a_wait_ends_and_who_stayed() -> None:
     cluster.cycles()
 
     again = cluster.restarted()
-    again.eviction = CLIENTS_EVICT
     again.later(61)
     given_up = nominated(again), again.says(group)[2]
     again.cycles()
@@ -378,3 +377,50 @@ def test_pods_that_join_a_unit_that_waits_do_not_disturb_it() -> None:
 
     assert codes == [WAITING]
     assert {"high-0", "high-1"} <= cluster.bound()
+
+
+def test_room_that_is_being_left_already_is_nominated_without_victims() -> None:
+    cluster = TreeCluster(node("n", cpu=2))
+    cluster.eviction = CLIENTS_EVICT
+    important = low(2, grace=GRACE, priority=50)
+    cluster.apply(*important)
+    cluster.delete(*important)
+    group, members = gang()
+
+    cluster.apply(group, *members)
+
+    codes = cluster.cycles()
+    assert codes == [WAITING]
+    preemption = cluster.cluster.last_decisions[group.key].decision.preemption
+    assert preemption is not None
+    assert (preemption.victims, len(preemption.awaited)) == ((), 2)
+    assert cluster.says(group)[2].startswith("waiting for preemption of 2 pods")
+    cluster.later(GRACE)
+    assert cluster.cycles() == [SCHEDULED]
+
+
+def test_a_victim_that_finishes_by_itself_is_gone() -> None:
+    cluster, _ = full_cluster(eviction=CLIENTS_EVICT)
+    cluster.cycles()
+
+    for name in leaving(cluster):
+        pod = cluster.pod(name)
+        cluster.apply(replace(pod, status=replace(pod.status, phase="Succeeded")))
+
+    assert cluster.cycles()[-1] is SCHEDULED
+
+
+def test_a_unit_that_waits_is_tried_a_second_apart_at_least() -> None:
+    cluster, _ = full_cluster(eviction=CLIENTS_EVICT)
+    cluster.cycles()
+
+    tried = []
+    for number in range(3):
+        cluster.apply(node(f"useless-{number}", cpu=0))
+        tried.append(cluster.cycles())
+    cluster.later(2)
+    tried.append(cluster.cycles())
+    cluster.later(2)
+    tried.append(cluster.cycles())
+
+    assert tried == [[WAITING], [], [], [WAITING], []]

@@ -81,6 +81,8 @@ class TreeCluster(SmallCluster):
                 waits=self.stored_waits(),
             )
         )
+        again.eviction = self.eviction
+        again.cluster.writes().wait_puts.update((wait.key, wait) for wait in self.stored_waits())
         return again
 
     def stored_waits(self) -> list[PreemptionWait]:

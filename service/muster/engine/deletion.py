@@ -24,7 +24,7 @@ from muster.engine.settlement import (
     settle_deletions,
 )
 from muster.model.group import CompositePodGroup, PodGroup
-from muster.model.meta import GROUP_KINDS, POD, PRIORITY_CLASS, ObjectKey, OwnerReference
+from muster.model.meta import GROUP_KINDS, PRIORITY_CLASS, ObjectKey, OwnerReference
 from muster.model.objects import ClusterObject
 from muster.model.pod import DISRUPTION_TARGET, Pod
 from muster.model.priority import SYSTEM_CLASSES
@@ -62,8 +62,8 @@ def end_grace(mutation: Mutation, *, clients_evict: bool = False) -> None:
     due = {ordinal for ordinal, until_us in leaving.items() if until_us <= mutation.now_us}
     if not due:
         return
-    pods = mutation.state.objects[POD].values()
-    ended = [pod for pod in pods if pod.ordinal in due and isinstance(pod, Pod)]
+    known = mutation.cluster.disruption.leaving
+    ended = [known[ordinal] for ordinal in sorted(due) if ordinal in known]
     for ordinal in due:
         del leaving[ordinal]
     free = [pod.key for pod in ended if not pod.finalizers and not (clients_evict and is_evicted(pod))]

@@ -3,6 +3,8 @@
 Where its pods are nominated stands in their status; here is which pods have to leave. A wait ends when they are all
 gone, when its unit is placed elsewhere, when its time is over, or when the unit cannot be scheduled any more. What a
 decision nominates is `binder`'s to write; what follows from a change of the cluster is settled here.
+
+Deviates from KEP-4671: nobody else is evicted for a unit before its wait is over (docs/adr/0007).
 """
 
 from __future__ import annotations
