@@ -1,6 +1,6 @@
 """What the queue tells of its moves, and whose trace a unit's next cycle belongs to."""
 
-from muster.engine.ports import QueuedUnit
+from muster.engine.ports import QueuedUnit, UnitState
 from muster.engine.queueing_hints import EventKind
 from muster.engine.scheduling_queue import SchedulingQueue
 from muster.engine.telemetry_port import NullTelemetry
@@ -125,3 +125,68 @@ def test_a_unit_that_went_and_came_again_in_flight_is_not_lost() -> None:
     row = queue.pop()
     assert row is not None
     assert row.key == UNIT
+
+
+def waiting_queue(*, message: str = "waiting") -> SchedulingQueue:
+    """A unit that has nodes in view."""
+    queue, _ = listened_queue()
+    queue.changed(UNIT, 0, 0)
+    queue.pop()
+    queue.landed(UNIT)
+    queue.nominated(UNIT, 0, ("INSUFFICIENT_CPU",), message)
+    return queue
+
+
+def state_of(queue: SchedulingQueue) -> UnitState:
+    return queue.rows[UNIT].state
+
+
+def test_a_unit_that_waits_for_preemption_is_tried_when_an_event_may_help() -> None:
+    queue = waiting_queue()
+
+    queue.happened([EventKind.POD_BOUND], 1)
+    before = state_of(queue)
+    queue.happened([EventKind.POD_FREED], 1)
+
+    assert (before, state_of(queue)) == (UnitState.WAITING_FOR_PREEMPTION, UnitState.ACTIVE)
+
+
+def test_a_unit_that_was_tried_while_it_waits_rests_until_the_next_full_second() -> None:
+    queue = waiting_queue()
+    queue.still_waiting(UNIT, SECOND_US // 2, ("INSUFFICIENT_CPU",), "waiting")
+
+    queue.happened([EventKind.POD_FREED], SECOND_US)
+    early = queue.due(2 * SECOND_US - 1), state_of(queue)
+    late = queue.due(2 * SECOND_US), state_of(queue)
+
+    assert early == (False, UnitState.WAITING_FOR_PREEMPTION)
+    assert late == (True, UnitState.ACTIVE)
+
+
+def test_a_unit_that_nothing_helps_waits_on() -> None:
+    queue = waiting_queue()
+    queue.still_waiting(UNIT, 0, ("INSUFFICIENT_CPU",), "waiting")
+
+    assert not queue.due(600 * SECOND_US)
+    assert state_of(queue) is UnitState.WAITING_FOR_PREEMPTION
+
+
+def test_a_unit_whose_victims_are_gone_is_tried_whatever_its_backoff() -> None:
+    queue = waiting_queue()
+    queue.errored(UNIT, 0, "broken")
+
+    queue.victims_gone(UNIT)
+
+    assert (state_of(queue), queue.rows[UNIT].not_before_us) == (UnitState.ACTIVE, 0)
+
+
+def test_a_cleared_nomination_wakes_those_who_want_room() -> None:
+    queue, _ = listened_queue()
+    queue.changed(UNIT, 0, 0)
+    queue.pop()
+    queue.landed(UNIT)
+    queue.failed(UNIT, 0, ("INSUFFICIENT_CPU",), "no room")
+
+    queue.happened([EventKind.NOMINATION_CLEARED], 1)
+
+    assert state_of(queue) is UnitState.ACTIVE
