@@ -105,7 +105,11 @@ def _nth(number: int) -> DecisionRecord:
     return DecisionRecord(f"id-{number}", number, number - 1, Decision(unit, code), create_us=10 * number)
 
 
-@pytest.mark.parametrize("record", [RECORD, PREEMPTING, UNHELPED, BARE], ids=["everything set", "nominations", "no fit", "nothing set"])
+@pytest.mark.parametrize(
+    "record",
+    [RECORD, PREEMPTING, UNHELPED, BARE],
+    ids=["everything set", "nominations", "no fit", "nothing set"],
+)
 def test_a_record_comes_back_equal(store: SqlStore, ledger: Ledger, record: DecisionRecord) -> None:
     _keep(ledger, record)
 
