@@ -112,6 +112,9 @@ def fit(**args: Any) -> dict[str, Any]:
         ({"name": "x", "filters": {"disabled": ["Nothing"]}}, "profile.filters.disabled[0]"),
         ({"name": "x", "search": {"nodeBudget": -1}}, "profile.search.nodeBudget"),
         ({"name": "x", "greedyOnly": "yes"}, "profile.greedyOnly"),
+        ({"name": "x", "preemption": {"moveBudget": -1}}, "profile.preemption.moveBudget"),
+        ({"name": "x", "preemption": {"rootCandidates": 0}}, "profile.preemption.rootCandidates"),
+        ({"name": "x", "preemption": {"moves": 1}}, "profile.preemption.moves"),
     ],
 )
 def test_a_fault_is_named_by_its_path(config: dict[str, Any], path: str) -> None:
@@ -119,3 +122,10 @@ def test_a_fault_is_named_by_its_path(config: dict[str, Any], path: str) -> None
         make_profile(config)
 
     assert raised.value.path == path
+
+
+def test_preemption_is_as_thorough_as_the_profile_says() -> None:
+    profile = make_profile({"name": "x", "preemption": {"moveBudget": 7, "rootCandidates": 2}})
+
+    assert (profile.preemption.move_budget, profile.preemption.root_candidates) == (7, 2)
+    assert default_profile().preemption.move_budget > 0

@@ -13,15 +13,15 @@ from muster.core.preemption.oracle import Oracle
 from muster.core.preemption.solution import Solution
 
 
-def exchanged(oracle: Oracle, solution: Solution) -> Solution:
-    """The solution after every exchange that makes it cheaper, as long as the budget lasts."""
+def exchanged(oracle: Oracle, solution: Solution, reserve: int) -> Solution:
+    """The solution after every exchange that makes it cheaper, until only `reserve` steps of the budget are left."""
     ground, victims = oracle.ground, oracle.ground.victims
     evicted = solution.evicted
     improved = True
     while improved:
         improved = False
         for unit in np.flatnonzero(oracle.helpful & ~evicted)[::-1].tolist():
-            if ground.budget.left <= 0:
+            if ground.budget.left <= reserve:
                 break
             other = _without(oracle, evicted, unit)
             if victims.rank(other) < victims.rank(evicted):

@@ -14,8 +14,9 @@ import numpy as np
 from muster.core.arrays import BoolArray
 from muster.core.decision import Fate
 from muster.core.preemption.oracle import Oracle
+from muster.core.preemption.placement import Placement
 from muster.core.preemption.solution import Solution
-from muster.core.preemption.victims import Cost, Victims
+from muster.core.preemption.victims import Cost
 from muster.core.search.domain_search import DomainPacking
 from muster.core.search.packing import Verdict
 
@@ -25,25 +26,42 @@ Units = int
 """A set of units, one bit each, by their places among those looked at."""
 
 
-def cheapest(oracle: Oracle, known: Solution) -> Solution:
-    """A solution that costs less than the known one, if there is one and the budget lasts; else the known one."""
-    victims = oracle.ground.victims
-    places = np.flatnonzero(oracle.helpful).tolist()
-    if len(places) > MOST_UNITS or not known.evicted.any():
-        return known
-    search = _HittingSets(oracle, victims, places, victims.cost(known.evicted))
-    found = search.run()
-    if found is None:
-        return known
-    evicted, packing = found
-    placement = oracle.placement(packing, evicted)
+class CheapestSet:
+    """The search for the cheapest set of victims; may be left off and gone on with."""
+
+    def __init__(self, oracle: Oracle) -> None:
+        self._oracle = oracle
+        places = np.flatnonzero(oracle.helpful).tolist()
+        self._search = _HittingSets(oracle, places) if len(places) <= MOST_UNITS else None
+
+    def cheaper_than(self, known: Solution, reserve: int) -> Solution | None:
+        """The known solution or a cheaper one, none being cheaper still as far as the packing can tell.
+
+        None if that is not found out before only `reserve` steps of the budget are left, or if there are too many units.
+        """
+        search, budget = self._search, self._oracle.ground.budget
+        if search is None:
+            return None
+        search.bound = self._oracle.ground.victims.cost(known.evicted)
+        while budget.left > reserve:
+            candidate = search.cheapest_hitting()
+            if candidate is None:
+                return known
+            packing = search.suffices(candidate)
+            if packing is not None:
+                evicted = search.mask(candidate)
+                return _solution(evicted, self._oracle.placement(packing, evicted), known)
+            search.demand_more(candidate)
+        return None
+
+
+def _solution(evicted: BoolArray, placement: Placement | None, known: Solution) -> Solution | None:
     if placement is None:
-        return known
-    stay = [unit for unit in range(len(victims)) if not evicted[unit]]
-    fates = dict.fromkeys(stay, Fate.MADE_WAY_FOR) | {
-        unit: fate for unit, fate in known.fates.items() if not evicted[unit]
-    }
-    return Solution(evicted, placement, fates)
+        return None
+    stay = dict.fromkeys(np.flatnonzero(~evicted).tolist(), Fate.MADE_WAY_FOR)
+    return Solution(
+        evicted, placement, stay | {unit: known.fates[unit] for unit in stay if unit in known.fates}
+    )
 
 
 @dataclass(slots=True)
@@ -54,9 +72,8 @@ class _HittingSets:
     """
 
     oracle: Oracle
-    victims: Victims
     places: list[int]
-    bound: Cost
+    bound: Cost = field(init=False)
     demands: list[Units] = field(default_factory=list)
     enough: list[tuple[Units, DomainPacking]] = field(default_factory=list)
     short: list[Units] = field(default_factory=list)
@@ -64,20 +81,8 @@ class _HittingSets:
     _best: tuple[Cost, Units | None] = field(init=False)
     _branches: int = 0
 
-    def run(self) -> tuple[BoolArray, DomainPacking] | None:
-        """The cheapest sufficient set below the bound, with a packing; None if there is none or steps run out."""
-        budget = self.oracle.ground.budget
-        while budget.left > 0:
-            candidate = self._cheapest_hitting()
-            if candidate is None:
-                return None
-            packing = self._suffices(candidate)
-            if packing is not None:
-                return self._mask(candidate), packing
-            self._demand(candidate)
-        return None
-
-    def _cheapest_hitting(self) -> Units | None:
+    def cheapest_hitting(self) -> Units | None:
+        """The cheapest set below the bound that meets all demands so far; None if every such set costs more."""
         self._best, self._branches = (self.bound, None), 0
         self._branch(0, 0)
         self.oracle.ground.budget.spend(self._branches // _BRANCHES_A_STEP)
@@ -112,7 +117,7 @@ class _HittingSets:
             units += 1
         return over, highest, total, units, pods
 
-    def _demand(self, candidate: Units) -> None:
+    def demand_more(self, candidate: Units) -> None:
         """Grow a set that does not suffice, cheapest units first, and demand one of the others."""
         others = sorted(
             (bit for bit in _bits((1 << len(self.places)) - 1) if not bit & candidate), key=self._cost
@@ -120,23 +125,24 @@ class _HittingSets:
         low, high = 0, len(others)
         while low < high:
             middle = (low + high + 1) // 2
-            if self._suffices(candidate | sum(others[:middle])) is None:
+            if self.suffices(candidate | sum(others[:middle])) is None:
                 low = middle
             else:
                 high = middle - 1
         candidate |= sum(others[:low])
         for bit in others[low + 1 :]:
-            if self._suffices(candidate | bit) is None:
+            if self.suffices(candidate | bit) is None:
                 candidate |= bit
         self.demands.append(((1 << len(self.places)) - 1) & ~candidate)
 
-    def _suffices(self, units: Units) -> DomainPacking | None:
+    def suffices(self, units: Units) -> DomainPacking | None:
+        """A packing with these units gone, if one was found."""
         if any(units & ~short == 0 for short in self.short):
             return None
         for enough, packing in self.enough:
             if enough & ~units == 0:
                 return packing
-        packing = self.oracle.ask(self._mask(units))
+        packing = self.oracle.ask(self.mask(units))
         if packing.packing.verdict is Verdict.FOUND:
             self.enough.append((units, packing))
             return packing
@@ -146,11 +152,12 @@ class _HittingSets:
     def _cost(self, units: Units) -> Cost:
         cost = self._costs.get(units)
         if cost is None:
-            cost = self._costs[units] = self.victims.cost(self._mask(units))
+            cost = self._costs[units] = self.oracle.ground.victims.cost(self.mask(units))
         return cost
 
-    def _mask(self, units: Units) -> BoolArray:
-        mask = self.victims.nobody()
+    def mask(self, units: Units) -> BoolArray:
+        """The set as a mask [U] over all units."""
+        mask = self.oracle.ground.victims.nobody()
         mask[[self.places[bit.bit_length() - 1] for bit in _bits(units)]] = True
         return mask
 

@@ -26,7 +26,7 @@ from muster.core.tree import GroupTree, Unit
 from muster.model.meta import ObjectKey
 
 _MOST_NODES = 256
-_MOST_STEPS = 600
+_MOST_STEPS = 1_200
 """One question takes no more of the move budget."""
 _ASKING = 40
 """Steps that a question costs beside what the packing spends, and one that is answered by what is known already:"""

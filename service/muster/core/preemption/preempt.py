@@ -19,8 +19,8 @@ from muster.core.preemption.beside import holds
 from muster.core.preemption.eligible import tried_pods
 from muster.core.preemption.exchange import exchanged
 from muster.core.preemption.ground import Ground
-from muster.core.preemption.hitting_sets import cheapest
-from muster.core.preemption.oracle import is_small, oracle_of
+from muster.core.preemption.hitting_sets import CheapestSet
+from muster.core.preemption.oracle import Oracle, is_small, oracle_of
 from muster.core.preemption.placement import NOWHERE, Placement
 from muster.core.preemption.placers import Placer, RecursionPlacer, placer_in, quickest
 from muster.core.preemption.record import preemption_of
@@ -124,9 +124,18 @@ def _found(ground: Ground, starts: Sequence[_Start]) -> Iterator[Solution]:
             continue
         known = list(_spared(ground, oracle, everybody))
         yield from known
-        better = exchanged(oracle, min(known, key=lambda item: ground.victims.rank(item.evicted)))
-        yield better
-        yield cheapest(oracle, better)
+        yield _improved(oracle, min(known, key=lambda item: ground.victims.rank(item.evicted)))
+
+
+def _improved(oracle: Oracle, known: Solution) -> Solution:
+    """The cheapest solution if it is found, else one that exchanges do not make cheaper; each has its share of the budget."""
+    left = oracle.ground.budget.left
+    search = CheapestSet(oracle)
+    first = search.cheaper_than(known, left * 3 // 5)
+    if first is not None:
+        return first
+    better = exchanged(oracle, known, left // 5)
+    return search.cheaper_than(better, 0) or better
 
 
 def _spared(ground: Ground, placer: Placer, everybody: Solution) -> Iterator[Solution]:
