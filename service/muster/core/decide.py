@@ -121,7 +121,7 @@ def _is_all_that_was_nominated(unit: Unit, decision: Decision) -> bool:
 
 def _preempting(recursion: Recursion, units: DisruptionUnits, decision: Decision) -> Decision:
     """The decision with what preemption came to. Nothing of it is assumed before; what it assigns is, afterwards."""
-    preemption = _preempted(recursion, units, len(decision.assignments.pods))
+    preemption = _preempted(recursion, units, decision)
     message = preemption_message(preemption, decision.message)
     if preemption.end is PreemptionEnd.NOMINATED:
         code = DecisionCode.WAITING_FOR_PREEMPTION
@@ -133,10 +133,13 @@ def _preempting(recursion: Recursion, units: DisruptionUnits, decision: Decision
     return replace(decision, message=message, preemption=preemption)
 
 
-def _preempted(recursion: Recursion, units: DisruptionUnits, placed: int) -> Preemption:
+def _preempted(recursion: Recursion, units: DisruptionUnits, decision: Decision) -> Preemption:
     recursion.observer.enter("preemption", str(recursion.unit.key))
-    unheard = replace(recursion, unit=replace(recursion.unit, searched=None), observer=NullObserver())
-    preemption = preempt(unheard, units, _minimum, placed)
+    # Where nobody can go the search has been made already.
+    some_may_go = units.keys or recursion.snapshot.pods.leaving
+    unit = replace(recursion.unit, searched=None if some_may_go else decision.search)
+    unheard = replace(recursion, unit=unit, observer=NullObserver())
+    preemption = preempt(unheard, units, _minimum, len(decision.assignments.pods))
     recursion.observer.leave(
         {
             "end": preemption.end.value,
