@@ -71,7 +71,7 @@ class Rooms:
         )
 
     def _counted(self, signature: Signature, amounts: Amounts, slots: Slots | None) -> IntArray:
-        row = self.placer.keys.row(signature)
+        row = self.placer.keys.admission(signature)
         nodes = self.snapshot.nodes
         offered = nodes.free if amounts == "free" else nodes.allocatable
         admitted = row.admitted if slots is None else row.admitted[slots]

@@ -50,6 +50,16 @@ class KeyRow:
     scores: dict[tuple[int, ...], int] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What a row is made of before anything is scored: arrays not to be changed. Fields as in KeyRow."""
+
+    admitted: BoolArray
+    amounts: tuple[tuple[int, int], ...]
+    requests: IntArray
+    exclusive: bool
+
+
 @dataclass(slots=True)
 class NodeOffer:
     """Amounts of some nodes with `taken` pods of the signature there already and one more to come."""
@@ -138,6 +148,25 @@ class LocalKeys:
         self._rows[signature.shape] = row
         return row
 
+    def admission(self, signature: Signature) -> Admission:
+        """What nodes admit pods of the signature's shape, and what those take: quicker than a row that is not kept yet."""
+        row = self._rows.get(signature.shape)
+        if row is not None and row.version == self._snapshot.nodes.version:
+            return Admission(row.admitted, row.amounts, row.requests, row.exclusive)
+        requests = self._snapshot.requests(signature.index)
+        return Admission(
+            admitted=self._admitted(signature),
+            amounts=tuple((place, int(requests[place])) for place in np.flatnonzero(requests).tolist()),
+            requests=requests,
+            exclusive=any(
+                item.excludes_itself(signature) for item in self._profile.pod_filters if item.reads_one_node
+            ),
+        )
+
+    def takes(self, signature: Signature) -> BoolArray:
+        """Per slot, whether one pod of the signature could run there now by all that reads one node. A copy."""
+        return self._fits(self.admission(signature), signature, _ALL)
+
     def room(self, row: KeyRow, slots: Slots, most: int) -> IntArray:
         """How many pods of the row's shape each of the slots holds, by free amounts; at most `most`."""
         room = np.full(len(slots), 1 if row.exclusive else most, dtype=np.int64)
@@ -187,17 +216,14 @@ class LocalKeys:
 
     def _make(self, signature: Signature) -> KeyRow:
         nodes = self._snapshot.nodes
-        requests = self._snapshot.requests(signature.index)
-        amounts = tuple((row, int(requests[row])) for row in np.flatnonzero(requests).tolist())
+        admission = self.admission(signature)
         row = KeyRow(
             keys=np.full(nodes.size, REFUSED, dtype=np.int64),
-            admitted=self._admitted(signature),
+            admitted=admission.admitted,
             base=self._base(signature),
-            amounts=amounts,
-            requests=requests.copy(),
-            exclusive=any(
-                item.excludes_itself(signature) for item in self._profile.pod_filters if item.reads_one_node
-            ),
+            amounts=admission.amounts,
+            requests=admission.requests.copy(),
+            exclusive=admission.exclusive,
             one_by_one=not any(
                 item.reads_one_node and item.concerns(signature, self._snapshot)
                 for item in self._profile.pod_filters
@@ -235,7 +261,7 @@ class LocalKeys:
         keys[~self._fits(row, signature, where)] = REFUSED
         row.keys[where] = keys
 
-    def _fits(self, row: KeyRow, signature: Signature, where: _Where) -> BoolArray:
+    def _fits(self, row: KeyRow | Admission, signature: Signature, where: _Where) -> BoolArray:
         fits = row.admitted[where]
         if where is _ALL:
             fits = fits.copy()

@@ -23,8 +23,6 @@ from muster.core.search.packing import Verdict
 
 _AT_LEAST = 5
 """Tries that a question has besides those for each part."""
-_ASSIGNING = 8
-"""Steps that one try costs besides its question."""
 _GIVE_UP, _PASS, _ANYWHERE = -1, -2, -3
 """Options of an entry besides its cells: to be spared, not to be wanted any more, and to be packed last."""
 
@@ -204,7 +202,7 @@ class Assignment:
         return state if self._all_open(position + 1) else None
 
     def _assign(self, part: Part, cell: int, frame: _Frame) -> bool:
-        self.questions.budget.spend(_ASSIGNING)
+        self.questions.budget.spend(self._room.steps)
         before = self._held.get(cell)
         inside = part.settled if part.key == self.key else part
         parts = in_order((*(before or ()), inside))

@@ -7,17 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from muster.core.arrays import BoolArray, IntArray
+from muster.core.search import steps
 from muster.core.search.domain_form import cells_open_to
 from muster.core.search.domain_measures import counting_bound_fails
 from muster.core.search.domain_parts import Part
 from muster.core.search.domain_regions import Cells
 
-_MOST_COMPARED = 2**15
-"""Above so many amounts the counting bound is left out while parts are assigned."""
-
 
 class CellRoom:
-    """C cells and K kinds of parts. `take` and `give_back` change it."""
+    """C cells and K kinds of parts. `take` and `give_back` change it.
+
+    steps: what one part given to a cell costs, besides what is asked of the cell.
+    """
 
     def __init__(self, cells: Cells, parts: Sequence[Part], key: str) -> None:
         known = {part.kind: part for part in parts}
@@ -27,6 +28,7 @@ class CellRoom:
         self._least: IntArray = np.stack([part.least for part in known.values()])
         self._open: BoolArray = np.stack([cells_open_to(part, cells, key) for part in known.values()])
         self._left: IntArray = cells.room.copy()
+        self.steps = steps.assigning(len(known), cells.room.shape[1], len(cells.room))
         self._scale = 1.0 / np.maximum(cells.room.sum(axis=0), 1)
 
     def clear(self) -> None:
@@ -69,7 +71,7 @@ class CellRoom:
         """Whether so many parts certainly do not all find a cell; False where counting costs too much."""
         wanted = np.flatnonzero(numbers)
         least = self._least[wanted]
-        if least.size * len(self._left) > _MOST_COMPARED and not self._is_clear():
+        if least.size * len(self._left) > steps.MOST_COMPARED and not self._is_clear():
             return False
         return counting_bound_fails(least, numbers[wanted], self._still_open(wanted), self._left)
 

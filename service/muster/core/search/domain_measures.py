@@ -99,7 +99,8 @@ def _outweighs(problem: Problem) -> BoolArray:
     """[t, s] whether each pod of type s could give way to one of type t on any node that holds it."""
     larger = np.all(problem.demand[None, :, :] >= problem.demand[:, None, :], axis=2)
     # Pods of s on a node where t may not run would count against room that is not there.
-    elsewhere = (~problem.hosts).astype(np.float32) @ problem.hosts.astype(np.float32).T
+    bits, refused = np.packbits(problem.hosts, axis=1), np.packbits(~problem.hosts, axis=1)
+    elsewhere = np.array([(bits & row).any(axis=1) for row in refused], dtype=np.bool_)
     lone = problem.per_node[:, None] >= problem.per_node[None, :]
-    outweighs: BoolArray = larger & (elsewhere == 0) & lone
+    outweighs: BoolArray = larger & ~elsewhere & lone
     return outweighs

@@ -15,8 +15,9 @@ from muster.core.arrays import IntArray
 from muster.core.search.domain_memo import IMPOSSIBLE, UNKNOWN, Answer, Memo, Place
 from muster.core.search.domain_parts import Part, Parts, kinds_of, leaves_of
 from muster.core.search.domain_regions import Region, Regions
-from muster.core.search.packing import Budget, Effort, Packing, Verdict, pack
+from muster.core.search.packing import Effort, Packing, Verdict, pack
 from muster.core.search.problem import Problem, SearchNode
+from muster.core.search.steps import Budget
 
 Placed = list[tuple[int, int, int, int]]
 """Leaf index, type, node index, number of pods."""
@@ -25,7 +26,7 @@ _TRIES = 4
 _FINAL_PACKINGS = 4
 """What one question may do at the first level; four times as much at each that follows."""
 _ADDING_STEPS = 200
-_ASKING = 10
+_ASKING = 16
 _NODES_PER_STEP = 50
 """What looking at a region costs besides what it leads to."""
 
@@ -65,6 +66,7 @@ class Questions:
                 return UNKNOWN
             self.budget.spend(_ASKING + len(region.nodes) // _NODES_PER_STEP)
             answer = IMPOSSIBLE if _ruled_out(region, parts) else self.resolve(self, region, parts)
+            self.budget.spend(self.regions.paid())
             self.memo.put(place, kinds, self.level, answer)
         return answer
 

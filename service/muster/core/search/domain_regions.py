@@ -13,6 +13,7 @@ import numpy as np
 
 from muster.core.arrays import BoolArray, CodeArray, IntArray
 from muster.core.node_table import NodeTable
+from muster.core.search import steps
 from muster.core.search.domain_measures import Measures
 from muster.core.search.problem import Problem
 
@@ -52,11 +53,15 @@ class Shape:
 
 @dataclass(slots=True)
 class Regions:
-    """All regions met so far, and what is known of them. codes: per label [N] the code of a node's value, or -1."""
+    """All regions met so far, and what is known of them. codes: per label [N] the code of a node's value, or -1.
+
+    unpaid: steps that cutting and comparing cost since `paid` was asked.
+    """
 
     codes: dict[str, CodeArray]
     measures: Measures
     kinds: IntArray
+    unpaid: int = 0
     _by_nodes: dict[bytes, Region] = field(default_factory=dict)
     _cells: dict[tuple[int, str], Cells] = field(default_factory=dict)
     _uniform: dict[tuple[int, str], bool] = field(default_factory=dict)
@@ -67,6 +72,11 @@ class Regions:
         """All nodes."""
         nodes = np.arange(len(self.kinds))
         return self._region(nodes, self.measures.room.sum(axis=1), self.measures.fits.sum(axis=1))
+
+    def paid(self) -> int:
+        """The unpaid steps, for the budget of whoever asks."""
+        unpaid, self.unpaid = self.unpaid, 0
+        return unpaid
 
     def is_uniform(self, region: Region, key: str) -> bool:
         """Whether all nodes of the region have the label with one value, so that it constrains nothing there."""
@@ -103,6 +113,7 @@ class Regions:
     def shape(self, region: Region) -> Shape:
         known = self._shapes.get(region.number)
         if known is None:
+            self.unpaid += steps.comparing_region(len(region.nodes), len(self.codes))
             known = self._shapes[region.number] = self._shape(region)
         return known
 
@@ -115,6 +126,7 @@ class Regions:
 
     def _cut(self, region: Region, key: str) -> Cells:
         codes = self.codes[key][region.nodes]
+        self.unpaid += steps.cutting_region(len(codes), len(self.measures.room) + len(self.measures.fits))
         _, first, places = np.unique(codes, return_index=True, return_inverse=True)
         first = np.where(codes[first] >= 0, first, len(codes))
         rank = np.argsort(np.argsort(first, kind="stable"), kind="stable")
@@ -173,16 +185,14 @@ def regions_of(problem: Problem, nodes: NodeTable, keys: Iterable[str], measures
 
 def _node_kinds(problem: Problem, measures: Measures) -> IntArray:
     """[N] a number that is equal for nodes that offer the same to all types."""
-    useful: BoolArray = np.any(measures.fits > 0, axis=0)
-    offers = np.concatenate((problem.free, problem.hosts.T.astype(np.int64)), axis=1)
-    offers[~useful] = 0
-    if not offers.shape[1]:
-        return np.zeros(len(offers), dtype=np.int64)
-    powers = [pow(_MULTIPLIER, exponent, 2**64) for exponent in range(1, offers.shape[1] + 1)]
-    mixed = (offers.astype(np.uint64) * np.array(powers, dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
+    useful: BoolArray = np.logical_or.reduce(measures.fits > 0, axis=0)
+    offers = [np.where(useful, amounts, 0) for amounts in (*problem.free.T, *problem.hosts)]
+    mixed = np.zeros(len(useful), dtype=np.uint64)
+    for place, offer in enumerate(offers):
+        mixed += offer.astype(np.uint64) * np.uint64(pow(_MULTIPLIER, place + 1, 2**64))
     _, first, kinds = np.unique(mixed, return_index=True, return_inverse=True)
-    if np.array_equal(offers[first][kinds], offers):
+    if all(np.array_equal(offer[first][kinds], offer) for offer in offers):
         return kinds.astype(np.int64)
     # Two different offers were mixed to the same number.
-    _, exact = np.unique(offers, axis=0, return_inverse=True)
+    _, exact = np.unique(np.stack(offers, axis=1), axis=0, return_inverse=True)
     return exact.reshape(-1).astype(np.int64)

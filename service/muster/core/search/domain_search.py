@@ -13,6 +13,7 @@ import numpy as np
 
 from muster.core.domains import CLUSTER, Domain
 from muster.core.node_table import NodeTable
+from muster.core.search import steps
 from muster.core.search.domain_assignment import Assignment
 from muster.core.search.domain_form import form_of
 from muster.core.search.domain_joint import JointSearch
@@ -21,15 +22,14 @@ from muster.core.search.domain_memo import IMPOSSIBLE, Answer
 from muster.core.search.domain_parts import Parts, PartTable
 from muster.core.search.domain_questions import Questions
 from muster.core.search.domain_regions import Region, regions_of
-from muster.core.search.packing import Budget, Packing, Verdict
+from muster.core.search.packing import Packing, Verdict
 from muster.core.search.problem import Problem, SearchLeaf, SearchNode
+from muster.core.search.steps import Budget
 from muster.model.meta import ObjectKey
 
 _SHARES = (25, 60)
 """Percent of the budget that the first levels may use; those that follow have the rest."""
 _LEVELS = 8
-_PREPARING = 60
-_NODES_PER_STEP = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,9 @@ class DomainPacking:
 
 def place_in_domains(problem: Problem, nodes: NodeTable, budget: Budget) -> DomainPacking:
     """Whether the problem's root can have its minimum with every topology constraint kept. nodes: the snapshot's."""
-    budget.spend(_PREPARING + len(problem.slots) // _NODES_PER_STEP)
     problem = with_limits_as_room(problem)
+    types, resources = problem.demand.shape
+    budget.spend(steps.preparing_domains(types, resources, len(problem.slots)))
     measures = measures_of(problem)
     root = PartTable(nodes, measures).part(problem.root)
     if root is None:

@@ -15,7 +15,6 @@ import numpy as np
 
 from muster.core.arrays import BoolArray, IntArray, Slots
 from muster.core.framework import Profile
-from muster.core.local_keys import REFUSED
 from muster.core.pod_placement import PodPlacer
 from muster.core.search.exclusions import exclusions
 from muster.core.search.scaling import scaled
@@ -161,8 +160,8 @@ class _Compiler:
 
     def _new_type(self, signature: Signature, excluded: frozenset[str]) -> int | None:
         """The type with such requests and hosts, made if it is new; None if no node takes such a pod."""
-        row = self.placer.keys.row(signature)
-        takes = row.keys != REFUSED
+        keys = self.placer.keys
+        row, takes = keys.admission(signature), keys.takes(signature)
         if excluded:
             takes[self.snapshot.nodes.slots_of(excluded)] = False
         hosts = takes[self.snapshot.nodes.order]

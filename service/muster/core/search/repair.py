@@ -19,7 +19,7 @@ from muster.core.search.question import Question
 
 _MOST_NODES = 24
 """So many nodes are looked at for an ejection."""
-_CHECKS_A_STEP = 8
+_CHECKS_A_STEP = 7
 _NODES_A_CHECK = 60
 _Ejection = tuple[float, int, tuple[tuple[int, int], ...]]
 """Cost, node, and how many pods of which types leave it."""

@@ -13,15 +13,14 @@ from muster.core.decision import SearchEnd
 from muster.core.domains import Domain
 from muster.core.framework import Profile
 from muster.core.pod_placement import PodPlacer
-from muster.core.search.packing import Budget, Verdict
+from muster.core.search import steps
+from muster.core.search.packing import Verdict
 from muster.core.search.problem import Problem, compile_problem
 from muster.core.search.solver import BoundedSearch
+from muster.core.search.steps import Budget
 from muster.core.snapshot import Snapshot
 from muster.core.tree import Unit
 from muster.model.meta import ObjectKey
-
-_COMPILING = 20
-"""Steps that a problem costs before anything is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +52,9 @@ def search(snapshot: Snapshot, unit: Unit, profile: Profile, placer: PodPlacer) 
     """
     allowed = budget_of(unit, profile)
     budget = Budget(allowed)
-    budget.spend(_COMPILING)
     problem = compile_problem(snapshot, unit, profile, placer)
+    types, resources = problem.demand.shape
+    budget.spend(steps.compiling(types, resources, len(problem.slots)))
     solver = profile.search.solver or BoundedSearch()
     placed = solver.place(problem, snapshot.nodes, budget)
     packing = placed.packing

@@ -9,8 +9,9 @@ import numpy as np
 
 from muster.core.node_table import NodeTable
 from muster.core.search.domain_search import DomainPacking, place_in_domains
-from muster.core.search.packing import Budget, Effort, pack
+from muster.core.search.packing import Effort, pack
 from muster.core.search.problem import Problem, SearchLeaf, SearchNode
+from muster.core.search.steps import Budget
 
 
 class Solver(Protocol):

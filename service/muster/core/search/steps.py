@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+MOST_COMPARED = 2**15
+"""Above so many amounts the counting bound is left out while parts are assigned to cells."""
+
 
 @dataclass(slots=True)
 class Budget:
@@ -29,28 +32,28 @@ class Budget:
 
 
 def compiling(types: int, resources: int, nodes: int) -> int:
-    """A problem of so many types and nodes, with resources before idle ones are left out."""
-    return 60 + types * (20 + nodes // 100) + resources * (10 + nodes // 100)
+    """A problem of so many types and nodes."""
+    return 60 + types * (12 + nodes // 450) + resources * nodes // 450
 
 
 def asking(kinds: int, resources: int, nodes: int) -> int:
     """A question reduced to what bears on it."""
-    return 10 + kinds + nodes // 400 + kinds * resources * (250 + nodes) // 800
+    return 16 + kinds + nodes // 400 + kinds * resources * (250 + nodes) // 800
 
 
 def cutting(kinds: int, sets: int, nodes: int) -> int:
     """The sets of nodes and weights of the counting bounds."""
-    return 8 + sets * (2_000 + nodes * (20 + kinds)) // 20_000
+    return 12 + sets * (2_000 + nodes * (20 + kinds)) // 20_000
 
 
 def counting(leaves: int, kinds: int, cuts: int) -> int:
     """The least that a selection takes under so many cuts."""
-    return 8 + leaves * kinds * cuts // 300
+    return 12 + leaves * kinds * cuts // 300
 
 
 def spreading(kinds: int, nodes: int) -> int:
     """Greedy placement of so many types."""
-    return 8 + kinds * (400 + nodes) // 80
+    return 10 + kinds * (480 + nodes) // 80
 
 
 def preparing_repair(kinds: int, resources: int, nodes: int) -> int:
@@ -60,9 +63,33 @@ def preparing_repair(kinds: int, resources: int, nodes: int) -> int:
 
 def finding_patterns(kinds: int, vectors: int) -> int:
     """The fullest of so many count vectors on one node."""
-    return 12 + kinds * vectors // 600
+    return 25 + kinds * vectors // 600
 
 
 def comparing(selections: int, kinds: int, cuts: int) -> int:
     """So many counts held against the cuts."""
     return selections * (1 + cuts * (1 + kinds) // 5_000)
+
+
+def preparing_domains(types: int, resources: int, nodes: int) -> int:
+    """Measures and kinds of all nodes."""
+    return (
+        60
+        + types
+        + nodes * (20 + 3 * types * resources + 2 * (types + resources) + types * types // 64) // 2_000
+    )
+
+
+def cutting_region(nodes: int, measures: int) -> int:
+    """A region cut by a label, with sums of so many measures."""
+    return 12 + nodes * (20 + measures) // 4_000
+
+
+def comparing_region(nodes: int, labels: int) -> int:
+    """Finding what a region is like."""
+    return 4 + 2 * labels + nodes * (1 + labels) // 2_000
+
+
+def assigning(kinds: int, measures: int, cells: int) -> int:
+    """One part given to a cell, with the bounds of what is to come."""
+    return 10 + (min(kinds * measures * cells, MOST_COMPARED) + measures * cells) // 500
