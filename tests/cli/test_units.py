@@ -7,6 +7,7 @@ import pytest
 
 from tests.cli.conftest import GANG, Command
 
+EXAMPLES = Path(__file__).resolve().parents[2] / "docs/examples"
 LARGE = GANG.replace("cpu: 4", "cpu: 1")
 
 
@@ -50,6 +51,38 @@ def test_a_dry_run_of_schedule_stores_no_decision(command: Command) -> None:
     assert command.json("decisions")["decisions"] == before
 
 
+def test_preempt_of_a_gang_that_nobody_is_in_the_way_of_names_the_rule_and_exits_with_1(
+    command: Command,
+) -> None:
+    command("apply", "-f", "-", text=LARGE)
+
+    result = command("preempt", "podgroup/crew")
+
+    assert result.exit_code == 1
+    assert "no preemption: no unit of lower priority is in the way" in result.stdout
+
+
+def test_preempt_shows_victims_and_where_pods_are_nominated(command: Command) -> None:
+    command("apply", "-f", str(EXAMPLES / "preemption.yaml"))
+    command("apply", "-f", str(EXAMPLES / "urgent.yaml"))
+
+    result = command("preempt", "podgroup/urgent")
+    again = command("preempt", "podgroup/urgent")
+    (decided,) = (
+        each
+        for each in command.json("decisions", "--code", "waiting_for_preemption")["decisions"]
+        if each.get("preemption", {}).get("victims")
+    )
+    shown, pods, queue = command("decision", decided["id"]), command("get", "pods"), command("queue")
+
+    assert (result.exit_code, again.exit_code) == (0, 0)
+    assert "nobody else is evicted while the unit is waiting for preemption of 1 pod" in again.stdout
+    assert "pod/web-0  0         1     no           its room on m-0 is needed" in shown.stdout
+    assert "(m-0)" in pods.stdout
+    assert "preempted by PodGroup default/urgent" in pods.stdout
+    assert "1 waiting for preemption" in queue.stdout
+
+
 def test_the_queue_shows_what_waits_and_why(command: Command) -> None:
     command("apply", "-f", "-", text=LARGE)
     command("schedule", "podgroup/crew")
@@ -85,9 +118,7 @@ def test_a_decision_that_does_not_exist_is_exit_status_1(command: Command, manif
     assert command("decision", "999").exit_code == 1
 
 
-@pytest.mark.parametrize(
-    "arguments", [["explain", "podgroup/crew"], ["simulate"], ["preempt", "podgroup/crew"]]
-)
+@pytest.mark.parametrize("arguments", [["explain", "podgroup/crew"], ["simulate"]])
 def test_what_a_server_does_not_offer_is_exit_status_1_with_its_reason(
     command: Command, manifests: Path, arguments: list[str]
 ) -> None:

@@ -103,7 +103,7 @@ def test_victims_with_grace_are_marked_and_use_their_room_until_it_ends() -> Non
     assert cluster.state_of(group) is UnitState.WAITING_FOR_PREEMPTION
     status, reason, message = cluster.says(group)
     assert (status, reason) == ("False", "Unschedulable")
-    assert message.startswith("waiting for preemption of 2 pods")
+    assert message == "waiting for preemption of 2 pods"
     for name in leaving(cluster):
         assert cluster.pod(name).deletion_grace_seconds == GRACE
         assert target(cluster.pod(name).status.conditions) == ("True", PREEMPTION_BY_SCHEDULER)

@@ -120,6 +120,11 @@ SELECTOR = meta_pb2.LabelSelector(
             id="Schedule",
         ),
         pytest.param(
+            lambda api: api.scheduler.Preempt(spb.PreemptRequest(request_id="x" * 129)),
+            {"unit": "REQUIRED", "requestId": "TOO_MANY"},
+            id="Preempt",
+        ),
+        pytest.param(
             lambda api: api.scheduler.WatchDecisions(
                 spb.WatchDecisionsRequest(
                     from_revision=-5,

@@ -28,6 +28,7 @@ from muster.engine.eviction import (
     carry_out,
     disrupted_pods,
     for_record,
+    leaving_for,
     preemption_holds,
     preemption_to_carry_out,
 )
@@ -163,6 +164,8 @@ def commit_decision(
             nominations=named_columns(preemption.nominations, pods),
             disrupted=disrupted_pods(cluster, record.decision.preemption or preemption),
         )
+        # The record tells of the placement too; the conditions say what is waited for.
+        decision = varied(decision, message=waiting_message(leaving_for(preemption)))
         carry_out(mutation, unit.key, preemption, pods, decision.message, eviction)
     elif not _keeps_nominations(decision):
         _end_wait(mutation, unit.key)

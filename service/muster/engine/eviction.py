@@ -50,6 +50,11 @@ def preemption_to_carry_out(decision: Decision) -> Preemption | None:
     return preemption if nominates else None
 
 
+def leaving_for(preemption: Preemption) -> int:
+    """How many pods have to leave."""
+    return sum(len(victim.pods) for victim in preemption.victims) + len(preemption.awaited)
+
+
 def carry_out(
     mutation: Mutation,
     unit: ObjectKey,
