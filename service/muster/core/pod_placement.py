@@ -143,10 +143,13 @@ def _largest(keys: IntArray, count: int) -> Slots:
     if count == 1 and len(keys):
         best: Slots = np.array([int(keys.argmax())], dtype=np.intp)
         return best[keys[best] >= 0]
-    if count >= len(keys):
-        return np.flatnonzero(keys >= 0)
+    admitted = keys >= 0
+    if count >= len(keys) or 4 * np.count_nonzero(admitted) < len(keys):
+        # Equal keys, as those of refused nodes are, make partitions slow.
+        places = np.flatnonzero(admitted)
+        return places if count >= len(places) else places[np.argpartition(keys[places], -count)[-count:]]
     places = np.argpartition(keys, -count)[-count:]
-    return places[keys[places] >= 0]
+    return places[admitted[places]]
 
 
 @dataclass(slots=True)
