@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 
+from muster.core.candidate_outcomes import BEST_DOMAIN, CLOSEST_DOMAIN
 from muster.core.decision import Assignments, Decision, DecisionCode, GroupResult, Status
 from muster.core.framework import Profile
 from muster.core.promises import keep_promises
@@ -46,6 +48,7 @@ from muster.model.pod import Pod
 from muster.model.variations import variation, varied
 
 PodsByOrdinal = dict[int, Pod]
+_CHOICES = (BEST_DOMAIN, CLOSEST_DOMAIN)
 _SERVER_EVICTS = Eviction()
 NOT_READY = "NOT_READY"
 """All pods that wait are in groups that are not admissible: no event in the cluster helps, their own changes do."""
@@ -316,11 +319,9 @@ def _wait(mutation: Mutation, decision: Decision) -> None:
 
 
 def reason_codes(decision: Decision) -> tuple[str, ...]:
-    """Codes of all reasons in the result tree, each once, in order."""
+    """Codes of all that stood in the way in the result tree, each once, in order; which domain was best did not."""
     codes: dict[str, None] = {}
     for result in results_below(decision.result):
-        for reason in result.reasons:
+        for reason in chain(result.reasons, *result.pod_reasons.values()):
             codes[reason.code] = None
-        for reasons in result.pod_reasons.values():
-            codes.update(dict.fromkeys(r.code for r in reasons))
-    return tuple(codes)
+    return tuple(code for code in codes if code not in _CHOICES)
