@@ -10,15 +10,12 @@ from hypothesis import strategies as st
 
 from muster.core.capacity import CapacityBound, rooms_of
 from muster.core.cuts import levels_of
-from muster.core.decision import SearchEnd, Status
+from muster.core.decision import Status
 from muster.core.domains import CLUSTER
 from muster.core.framework import PlacementViews
-from muster.core.hopeless import is_hopeless
 from muster.core.pod_placement import placer_of
-from muster.core.search.search import search
 from muster.core.snapshot import Snapshot
 from muster.core.tree import GroupTree
-from muster.core.trial import already_holds
 from muster.plugins.profile import make_profile
 from muster.plugins.topology_placement import MostPodsThenFullest
 from tests.dsl import Cluster
@@ -153,19 +150,6 @@ def test_ranks_order_candidates_as_their_scores_do(
     scores: list[tuple[Fraction | int, ...]] = [scorer.score(views[place]) for place in range(len(rows))]
     dense = {score: rank for rank, score in enumerate(sorted(set(scores)))}
     assert ranks == [dense[score] for score in scores]
-
-
-@settings(max_examples=200, deadline=None)
-@given(choices=st.data(), drawn=clusters())
-def test_a_search_never_finds_what_is_called_hopeless(choices: st.DataObject, drawn: Built) -> None:
-    cluster = built(drawn)
-    unit, _ = cluster.unit(choices.draw(trees(tuple(item.name for item in drawn[0]))))
-    placer = placer_of(cluster.snapshot, cluster.profile)
-    assume(not already_holds(unit.root) and is_hopeless(cluster.snapshot, placer, unit.root))
-
-    found = search(cluster.snapshot, unit, cluster.profile, placer)
-
-    assert found.end is not SearchEnd.FOUND
 
 
 def _all(group: GroupTree) -> list[GroupTree]:

@@ -22,7 +22,6 @@ from muster.core.decision import (
 from muster.core.domains import CLUSTER
 from muster.core.found_placement import assume_found, tell_found
 from muster.core.framework import Profile
-from muster.core.hopeless import is_hopeless
 from muster.core.lockstep import Lockstep
 from muster.core.messages import decision_message, preemption_message
 from muster.core.nominated_placement import assume_nominated
@@ -160,7 +159,7 @@ def _minimum(recursion: Recursion) -> tuple[Trial, Search]:
     if trial.status is Status.UNSCHEDULABLE_AND_UNRESOLVABLE:
         return trial, Search(SearchEnd.EXHAUSTED)
     snapshot, unit, placer = recursion.snapshot, recursion.unit, recursion.placer
-    if greedy_is_exact(unit, snapshot, placer) or is_hopeless(snapshot, placer, unit.root):
+    if greedy_is_exact(unit, snapshot, placer):
         return trial, Search(SearchEnd.EXHAUSTED)
     if recursion.unit.searched is not None:
         return trial, recursion.unit.searched
