@@ -1,4 +1,4 @@
-"""Placement questions of medium size, made from seeds: six families that greedy placement alone often fails.
+"""Placement questions of medium size, made from seeds: families that greedy placement alone often fails.
 
 What is to be placed is planted first, node by node, and the room is what it takes, with next to nothing to spare; so a
 placement exists. Overfull ones have their room cut until even the cheapest pods are too many: none exists. Pinched
@@ -19,10 +19,12 @@ from tests.dsl.groups import GroupPlan
 
 Amounts = tuple[int, int, int]
 """cpu, GiB of memory, gpus."""
+Spares = tuple[tuple[int, int], ...]
 ANYWHERE = ""
 DEDICATED = Taint("dedicated", "batch", "NoSchedule")
-SPARE = ((0, 60), (60, 0), (2, 30), (8, 8))
+SPARE = ((3, 30), (30, 3), (6, 6), (4, 10), (10, 4))
 """Percent of cpu and memory that planted pods leave on average."""
+NOTHING = ((0, 60), (60, 0))
 TOLERATES = (Toleration(key="dedicated", operator="Exists"),)
 
 
@@ -87,16 +89,18 @@ class Layout:
         return sum(sorted(able)[: self.need])
 
 
-def planted(random: Random, rooms: list[Room], kinds: list[Kind], most: tuple[int, int]) -> list[Kind]:
+def planted(
+    random: Random, rooms: list[Room], kinds: list[Kind], most: tuple[int, int], spares: Spares = SPARE
+) -> list[Kind]:
     """Pods for each room, which then has little more of one resource, or of both, than what they take."""
     pods: list[Kind] = []
-    spare = random.choice(SPARE)
+    spare = random.choice(spares)
     for room in rooms:
         able = [kind for kind in kinds if room.takes(kind)]
         here = random.choices(able, k=random.randint(*most)) if able else []
         taken = [sum(kind.takes[resource] for kind in here) for resource in range(3)]
         room.free = [
-            amount + random.randint(0, amount * percent // 50)
+            amount + int(amount * percent / 100 + random.random())
             for amount, percent in zip(taken, (*spare, 0), strict=True)
         ]
         pods += here
@@ -124,6 +128,14 @@ def tight_flat_gang(random: Random) -> Layout:
     pods = planted(random, rooms, kinds, (1, 5))
     spare = random.choices(kinds, k=random.choice((0, 0, len(pods) // 20, len(pods) // 5)))
     return Layout(rooms, [Leaf(pods + spare, len(pods))], 1)
+
+
+def brimful_gang(random: Random) -> Layout:
+    """One gang that needs all of its pods, and all that the nodes have of one resource: an exact solver fails too."""
+    kinds = general_kinds(random, random.randint(3, 9))
+    rooms = [Room([]) for _ in range(random.randint(20, 170))]
+    pods = planted(random, rooms, kinds, (1, 5), NOTHING)
+    return Layout(rooms, [Leaf(pods, len(pods))], 1)
 
 
 def nested_tight(random: Random) -> Layout:
@@ -217,6 +229,7 @@ FAMILIES: dict[str, Callable[[Random], Layout]] = {
         fragmented_gpu,
         inadmissible,
         selectors_taints,
+        brimful_gang,
     )
 }
 

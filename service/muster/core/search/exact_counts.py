@@ -80,7 +80,9 @@ class ExactCounts:
     def _patterns_of(self, most: IntArray, room: IntArray, budget: Budget) -> tuple[Counts, ...]:
         """The node's fullest patterns; none if they are too many."""
         found = fullest_patterns(self._question.demand, most, room)
-        budget.spend(steps.finding_patterns(int(np.count_nonzero(most)), 0 if found is None else _grid(most)))
+        budget.spend(
+            steps.finding_patterns(int(np.count_nonzero(most)), 0 if found is None else grid_size(most))
+        )
         return found or ()
 
     def _shares(self, space: CountSpace, held: list[CountSet], counts: Counts) -> list[tuple[int, Counts]]:
@@ -105,7 +107,7 @@ def fullest_patterns(demand: IntArray, most: IntArray, room: IntArray) -> tuple[
     """
     kinds = np.flatnonzero(most)
     last, first = int(kinds[np.argmax(most[kinds])]), kinds[kinds != kinds[np.argmax(most[kinds])]]
-    if _grid(most) > _MOST_PATTERNS:
+    if grid_size(most) > _MOST_PATTERNS:
         return None
     shape = tuple(int(count) + 1 for count in most[first])
     grid = np.indices(shape, dtype=np.int64).reshape(len(first), prod(shape))
@@ -127,7 +129,7 @@ def fullest_patterns(demand: IntArray, most: IntArray, room: IntArray) -> tuple[
     return tuple(sorted(map(tuple, vectors.tolist())))
 
 
-def _grid(most: IntArray) -> int:
+def grid_size(most: IntArray) -> int:
     """How many count vectors are looked at: all but of the type that a node may hold most of."""
     ascending = sorted(most[most > 0].tolist())
     return prod(count + 1 for count in ascending[:-1])

@@ -6,7 +6,7 @@ budgets count steps, so the same question gets the same answer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 
@@ -18,6 +18,7 @@ from muster.core.search.bounds import Cuts
 from muster.core.search.chance import Chance
 from muster.core.search.exact_counts import ExactCounts
 from muster.core.search.greedy import Placed, Selection, Tuning, assign, plain, prices, select, spread
+from muster.core.search.pattern_fill import PatternFill
 from muster.core.search.problem import Problem, SearchNode
 from muster.core.search.question import Question, ask
 from muster.core.search.repair import Repair
@@ -50,6 +51,8 @@ class Packing:
     placed: tuple[tuple[int, int, int, int], ...] = ()
 
 
+Way = Callable[[Question, Selection, Tuning], tuple[IntArray, IntArray]]
+"""Where selected pods go: [K, n], and [K] how many found no node."""
 _SEED = 4671
 _CHEAP = 130
 """Steps that the exact answer may cost before anything is tried in its place: about 1 ms."""
@@ -60,7 +63,9 @@ _LISTING = 1_200
 """Most steps that listing the selections may cost."""
 _MOST_SELECTIONS = 1_000
 _SELECTIONS_A_TURN = 24
-_MOVES = 200
+_SELECTING = 8
+"""The part of the rest of the budget that selections may use up each turn: one in so many."""
+_MOVES = 800
 IMPOSSIBLE = Packing(Verdict.IMPOSSIBLE)
 UNKNOWN = Packing(Verdict.UNKNOWN)
 
@@ -98,6 +103,7 @@ class _Turns:
     _dearer: dict[int, float] = field(default_factory=dict)
     _open: list[Question] | None = None
     """Selections not decided yet, each as a question; None if they are too many, or not enumerated."""
+    _filling: PatternFill | None = None
     _least: int = 0
     """What another attempt costs: with less than that left, none is begun."""
 
@@ -108,14 +114,18 @@ class _Turns:
             return packing
         exact = ExactCounts(self.question, self.budget.left, self.budget)
         packing = self._exactly(self.question, exact, _CHEAP)
-        packing = packing or self._attempt(self.question, plain(self.question), _FIRST_MOVES[self.effort])
+        way = self._filled if self.effort is Effort.FULL else spread
+        packing = packing or self._attempt(
+            self.question, plain(self.question), _FIRST_MOVES[self.effort], way
+        )
         packing = packing or self._enumerate()
         turns = _TURNS[self.effort]
         turn = 0
         while packing is None and turn < turns and self.budget.left > self._least:
             packing = self._by_selection(_CHEAP << turn)
-            for _ in range(_VARIATIONS << turn):
-                packing = packing or self._attempt(self.question, self._varied(), _MOVES)
+            for place in range(_VARIATIONS << turn):
+                way = spread if place % 2 else self._filled
+                packing = packing or self._attempt(self.question, self._varied(), _MOVES, way)
             turn += 1
             packing = packing or self._exactly(self.question, exact, self.budget.spent - started)
         return packing or UNKNOWN
@@ -132,8 +142,9 @@ class _Turns:
     def _by_selection(self, most: int) -> Packing | None:
         """Decide some of the open selections, each at a cost of up to `most` steps; all impossible is a proof."""
         undecided: list[Question] = []
+        enough = self.budget.left - self.budget.left // _SELECTING
         for place, question in enumerate(self._open or ()):
-            if place >= _SELECTIONS_A_TURN or self.budget.left <= 0:
+            if place >= _SELECTIONS_A_TURN or self.budget.left <= enough:
                 undecided += (self._open or [])[place:]
                 break
             packing = self._attempt(question, plain(question), 0)
@@ -156,7 +167,17 @@ class _Turns:
         placed = exact.answer()
         return IMPOSSIBLE if placed is None else _found(question, placed)
 
-    def _attempt(self, question: Question, tuning: Tuning, moves: int) -> Packing | None:
+    def _filled(self, question: Question, selection: Selection, tuning: Tuning) -> tuple[IntArray, IntArray]:
+        """As `spread`, but node by node where that can be done."""
+        if self._filling is None:
+            self._filling = PatternFill(question, self.budget)
+        cost = self._filling.steps
+        if cost is None or cost > self.budget.left:
+            return spread(question, selection, tuning)
+        self.budget.spend(cost)
+        return self._filling.spread(selection, tuning, self.chance)
+
+    def _attempt(self, question: Question, tuning: Tuning, moves: int, way: Way = spread) -> Packing | None:
         """Select and place under the tuning, with up to so many moves of repair, as far as the budget goes."""
         selection = select(question.root, prices(question, tuning), tuning.leaves)
         kinds, nodes = question.fits.shape
@@ -165,7 +186,7 @@ class _Turns:
         self._least = cost + repairing
         if self.budget.left < self._least:
             return None
-        counts, homeless = spread(question, selection, tuning)
+        counts, homeless = way(question, selection, tuning)
         self.budget.spend(cost)
         if not homeless.any():
             return self._found(question, selection, counts)

@@ -19,8 +19,10 @@ from muster.core.search.question import Question
 
 _MOST_NODES = 24
 """So many nodes are looked at for an ejection."""
-_CHECKS_A_STEP = 7
+_CHECKS_A_STEP = 10
 _NODES_A_CHECK = 60
+_OUT_OF_REACH = 2**31
+"""More pods than leave a node."""
 _Ejection = tuple[float, int, tuple[tuple[int, int], ...]]
 """Cost, node, and how many pods of which types leave it."""
 _Value = TypeVar("_Value")
@@ -49,7 +51,9 @@ class Repair:
         self._counts = counts
         self._rest = question.room - counts.T @ question.demand
         self._demand: list[list[int]] = question.demand.tolist()
-        self._asked = [[r for r, amount in enumerate(amounts) if amount] for amounts in self._demand]
+        self._asked = [
+            [(r, amount) for r, amount in enumerate(amounts) if amount] for amounts in self._demand
+        ]
         self._room = _Lazily[list[int]](lambda node: self._rest[node].tolist())
         self._fits = _Lazily[list[int]](lambda node: question.fits[:, node].tolist())
         self._held = _Lazily[dict[int, int]](self._held_before)
@@ -120,12 +124,15 @@ class Repair:
     def _settle(self, kind: int) -> bool:
         """Put a homeless pod where it leaves the least."""
         best, least = -1, inf
-        open_ = self._open[kind]
+        open_, asked, room = self._open[kind], self._asked[kind], self._room
+        held, fits = self._held, self._fits
+        self._checks += len(open_)
         for node in list(open_):
-            if not self._has_room(kind, node):
+            here = room[node]
+            if held[node].get(kind, 0) >= fits[node][kind] or any(here[r] < amount for r, amount in asked):
                 del open_[node]
                 continue
-            rest = sum(self._room[node])
+            rest = sum(here)
             if rest < least:
                 best, least = node, rest
         if best < 0:
@@ -174,48 +181,50 @@ class Repair:
 
     def _cheaper_ejection(self, kind: int, node: int, costs: _Lazily[float], best: _Ejection) -> _Ejection:
         """The pods of one or two other types whose leaving lets one of the type in, if they cost less than the best."""
-        room, demand = self._room[node], self._demand[kind]
-        lacking = [(r, demand[r] - room[r]) for r in self._asked[kind] if demand[r] > room[r]]
+        room, here, demand = self._room[node], self._held[node], self._demand
+        lacking = [(r, amount - room[r]) for r, amount in self._asked[kind] if amount > room[r]]
+        self._checks += 2 + len(here)
         pairing: list[int] = []
-        here = self._held[node]
+        least = best[0]
         for other, held in here.items():
-            if other == kind or costs[other] >= best[0]:
+            cost = costs[other]
+            if other == kind or cost >= least:
                 continue
-            number = self._leaving(other, lacking)
-            if 0 < number <= held and number * costs[other] < best[0]:
-                best = number * costs[other], node, ((other, number),)
-            if number != 1:
+            number = 1
+            for r, short in lacking:
+                given = demand[other][r]
+                if number * given < short:
+                    number = -(-short // given) if given else _OUT_OF_REACH
+            if number <= held and number * cost < least:
+                least = number * cost
+                best = least, node, ((other, number),)
+            if number > 1:
                 pairing.append(other)
-        for place, other in enumerate(pairing):
-            for second in pairing[place + 1 :]:
-                self._checks += 1
-                cost = costs[other] + costs[second]
-                if cost < best[0] and self._give(other, second, lacking):
-                    best = cost, node, ((other, 1), (second, 1))
-        self._checks += 2 + len(here) + len(pairing)
+        if len(pairing) > 1:
+            return self._cheaper_pair(node, pairing, lacking, costs, best)
         return best
 
-    def _leaving(self, other: int, lacking: list[tuple[int, int]]) -> int:
-        """How many of the other type must leave by themselves; 0 if that does not help."""
-        number = 1
-        demand = self._demand[other]
-        for resource, amount in lacking:
-            if not demand[resource]:
-                return 0
-            number = max(number, -(-amount // demand[resource]))
-        return number
-
-    def _give(self, first: int, second: int, lacking: list[tuple[int, int]]) -> bool:
-        """Whether one pod of each gives what is lacking."""
-        one, other = self._demand[first], self._demand[second]
-        return all(one[resource] + other[resource] >= amount for resource, amount in lacking)
-
-    def _has_room(self, kind: int, node: int) -> bool:
-        self._checks += 1
-        room, demand = self._room[node], self._demand[kind]
-        if self._held[node].get(kind, 0) >= self._fits[node][kind]:
-            return False
-        return all(room[resource] >= demand[resource] for resource in self._asked[kind])
+    def _cheaper_pair(
+        self,
+        node: int,
+        pairing: list[int],
+        lacking: list[tuple[int, int]],
+        costs: _Lazily[float],
+        best: _Ejection,
+    ) -> _Ejection:
+        """One pod each of two types, none of which is enough by itself."""
+        demand, least = self._demand, best[0]
+        self._checks += len(pairing) * (len(pairing) - 1) // 3
+        for place, other in enumerate(pairing):
+            cost, gives = costs[other], demand[other]
+            for second in pairing[place + 1 :]:
+                if cost + costs[second] >= least:
+                    continue
+                more = demand[second]
+                if all(gives[r] + more[r] >= short for r, short in lacking):
+                    least = cost + costs[second]
+                    best = least, node, ((other, 1), (second, 1))
+        return best
 
     def _put(self, kind: int, node: int, number: int) -> None:
         """Homeless pods of a type find a node, or (negative number) lose it."""
@@ -224,9 +233,9 @@ class Repair:
         held[kind] = held.get(kind, 0) + number
         if not held[kind]:
             del held[kind]
-        room, demand = self._room[node], self._demand[kind]
-        for resource in self._asked[kind]:
-            room[resource] -= number * demand[resource]
+        room = self._room[node]
+        for resource, amount in self._asked[kind]:
+            room[resource] -= number * amount
         if number < 0:
             self._checks += 1 + len(self._open) // 4
             for other, hosts in self._open.items():

@@ -93,3 +93,8 @@ def comparing_region(nodes: int, labels: int) -> int:
 def assigning(kinds: int, measures: int, cells: int) -> int:
     """One part given to a cell, with the bounds of what is to come."""
     return 10 + (min(kinds * measures * cells, MOST_COMPARED) + measures * cells) // 500
+
+
+def filling(nodes: int, amounts: int) -> int:
+    """Nodes filled one by one with patterns of so many amounts."""
+    return 10 + 2 * nodes + amounts // 800
