@@ -95,6 +95,11 @@ def assigning(kinds: int, measures: int, cells: int) -> int:
     return 10 + (min(kinds * measures * cells, MOST_COMPARED) + measures * cells) // 500
 
 
+def telling_apart(nodes: int) -> int:
+    """Nodes compared with each other."""
+    return 10 + nodes // 4
+
+
 def filling(nodes: int, amounts: int) -> int:
     """Nodes filled one by one with patterns of so many amounts."""
     return 10 + 2 * nodes + amounts // 800
