@@ -8,11 +8,10 @@ from muster.core import decide as door
 from muster.core import lockstep
 from muster.core.arrays import Slots
 from muster.core.candidate_outcomes import Outcomes
-from muster.core.decision import SearchEnd, Status
+from muster.core.decision import Status
 from muster.core.deltas import NodePut
 from muster.core.domains import Domain
 from muster.core.lockstep import Lockstep, NoRehearsal
-from muster.core.search.search import SearchOutcome
 from muster.core.tree import GroupTree
 from muster.model.node import Node
 from tests.dsl import Cluster, basic, block, composite, gang, node, pod, pod_group, rack
@@ -227,23 +226,6 @@ def test_amounts_too_large_to_be_added_up_are_still_placed_right(simulated: set[
 
     assert sorted(result.nodes) == ["n1", "n2"]
     assert simulated == {"g"}
-
-
-def test_racks_too_few_for_all_groups_are_a_proof_that_needs_no_search(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def no_search(*_: object) -> SearchOutcome:
-        raise AssertionError("the search was asked")
-
-    monkeypatch.setattr(door, "search", no_search)
-    cluster = Cluster(block("A", rack("A1", free=5), rack("A2", free=7), rack("A3", free=5)))
-    cluster.runs(pod(), "node-A3")
-    groups = [pod_group(f"pg-{i}", gang(5), pods=5, same="rack") for i in range(3)]
-
-    result = cluster.schedule(composite("root", gang(3), *groups, same="block"))
-
-    assert result.group("root").status is UNSCHEDULABLE
-    assert result.decision.search.end is SearchEnd.EXHAUSTED
 
 
 def test_without_lockstep_the_same_is_decided(monkeypatch: pytest.MonkeyPatch) -> None:
