@@ -239,3 +239,19 @@ def test_without_lockstep_the_same_is_decided(monkeypatch: pytest.MonkeyPatch) -
 
     assert result.decision.result == in_lockstep.decision.result
     assert result.events == in_lockstep.events
+
+
+@pytest.mark.parametrize("rehearsed", [True, False], ids=["in lock-step", "one by one"])
+def test_a_child_that_holds_counts_though_nothing_of_it_may_be_placed(
+    rehearsed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not rehearsed:
+        monkeypatch.setattr(door, "Lockstep", lambda *_: NoRehearsal())
+    cluster = Cluster(block("A", rack("A1", free=3)), block("B", rack("B1", free=3)))
+    holding = pod_group("holding", gang(1), bound=("node-A1",), admissible=False)
+    root = composite("root", gang(2), holding, pod_group("new", gang(2), pods=2), same="block")
+
+    result = cluster.schedule(root)
+
+    assert result.placed["root"] == "A"
+    assert set(result.nodes) == {"node-A1"}

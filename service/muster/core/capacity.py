@@ -20,6 +20,7 @@ from muster.core.pod_placement import PodPlacer
 from muster.core.signature import Signature
 from muster.core.snapshot import Snapshot
 from muster.core.tree import GroupTree
+from muster.core.trial import already_holds
 
 MANY = 2**31
 """More pods than a node ever holds; a sum of it over all nodes stays far below 2^63."""
@@ -106,7 +107,9 @@ class CapacityBound:
             return leaf
         able = np.zeros(len(self.level), dtype=np.int64)
         for child in group.children:
-            if child.admissible:
+            if already_holds(child):
+                able += 1
+            elif child.admissible:
                 able += self._holds(child, amounts)
         holds: BoolArray = able >= group.minimum
         return holds

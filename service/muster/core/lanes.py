@@ -321,7 +321,9 @@ class LaneRecursion(Generic[SavedT]):
         able = np.zeros(size, dtype=np.int64)
         known: dict[Hashable, BoolArray] = {}
         for child in group.children:
-            if child.admissible:
+            if already_holds(child):
+                able += 1
+            elif child.admissible:
                 content = self.forms[id(child)].content
                 if content not in known:
                     known[content] = self._holds(child, level, room)
