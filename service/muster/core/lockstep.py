@@ -65,6 +65,7 @@ class Lockstep:
     _safe: dict[int, bool] = field(default_factory=dict)
 
     def outcomes(self, group: GroupTree, outer: Domain, places: Slots) -> Outcomes | None:
+        """As `Rehearsal`; None where pods read other nodes, or leave out nodes of their own."""
         path = _longest_path(group)
         if path is None or self.unit.excluded_nodes or not len(places):
             return None

@@ -81,6 +81,7 @@ class PickedStage:
         return self.rooms.sums(signature, self.levels[level], "allocatable")
 
     def take(self, signature: Signature, wanted: IntArray, level: int) -> IntArray:
+        """[D of the level] how many of the wanted pods each domain places; their room is taken."""
         row = self.rooms.placer.keys.row(signature)
         members = self._members[level]
         nodes = np.flatnonzero((members >= 0) & (wanted[members] > 0))

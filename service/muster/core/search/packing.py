@@ -108,6 +108,7 @@ class _Turns:
     """What another attempt costs: with less than that left, none is begun."""
 
     def packing(self) -> Packing:
+        """The answer, UNKNOWN once no turn is left that the budget pays for."""
         started = self.budget.spent
         packing = self._attempt(self.question, plain(self.question), 0)
         if packing is not None:
