@@ -23,16 +23,20 @@ _MOST_CHILDREN = 3
 _NO_SEARCH = Search()
 
 
+def number_of(count: int, word: str) -> str:
+    """A count with its word: 1 pod, 2 pods."""
+    return f"{count} {_noun(word, count)}"
+
+
 def pod_message(reasons: Sequence[Reason]) -> str:
-    """Why no node takes a pod: "0/5 nodes are available: 3 Insufficient cpu, 2 node(s) were unschedulable."."""
+    """Why no node takes a pod: "0/5 nodes are available: 3 Insufficient cpu, 2 node(s) were unschedulable.".
+
+    reasons: in the order in which they are told, what most nodes fail first.
+    """
     if not reasons:
         return ""
     total = reasons[0].details.get("nodes", "0")
-    counted = sorted(
-        (item for item in reasons if item.node_count), key=lambda item: (-item.node_count, item.code)
-    )
-    texts = [f"{item.node_count} {item.message}" for item in counted]
-    texts += [item.message for item in reasons if not item.node_count]
+    texts = [f"{item.node_count} {item.message}" if item.node_count else item.message for item in reasons]
     return f"0/{total} nodes are available: {', '.join(texts)}."
 
 
@@ -45,18 +49,11 @@ def group_message(result: GroupResult, search: Search = _NO_SEARCH) -> str:
         return ""
     if result.key.kind == POD:
         return " ".join(_failures(result))
-    child = "pod" if _is_leaf(result) else "group"
-    noun = child if result.required == 1 else f"{child}s"
-    counters = f"S={result.satisfied} R={result.remaining} U={result.unschedulable} UU={result.unresolvable}"
-    text = f"{result.satisfied} of {result.required} required {noun} fit ({counters})"
+    reasons = [item.message for item in result.reasons]
+    if result.satisfied >= result.required:
+        return "; ".join((_met(result), *_domains(result), *reasons, *_failures(result)))
     return "; ".join(
-        (
-            text,
-            *_search_end(search),
-            *_domains(result),
-            *(item.message for item in result.reasons),
-            *_failures(result),
-        )
+        (_counters(result), *_search_end(search), *_domains(result), *reasons, *_failures(result))
     )
 
 
@@ -67,7 +64,7 @@ def decision_message(result: GroupResult, code: DecisionCode, search: Search, pl
         return failed
     left = " ".join(dict.fromkeys(_left_over(result)))
     if code is DecisionCode.SCHEDULED:
-        done = f"placed {placed} {'pod' if placed == 1 else 'pods'}"
+        done = f"placed {number_of(placed, 'pod')}"
         if search.end is SearchEnd.FOUND:
             done = f"{done} where a search found room"
         return f"{done}; left over: {left}" if left else done
@@ -95,13 +92,30 @@ def preemption_message(preemption: Preemption, placement: str) -> str:
 def _waiting(preemption: Preemption) -> str:
     """For whom a unit waits, and for what."""
     evicted = sum(len(victim.pods) for victim in preemption.victims)
-    number = evicted + len(preemption.awaited)
-    text = f"waiting for preemption of {number} {'pod' if number == 1 else 'pods'}"
-    units = len(preemption.victims)
-    if units:
-        text += f" ({units} {'unit' if units == 1 else 'units'})"
-    nominated = len(preemption.nominations.pods)
-    return f"{text}; {nominated} {'pod' if nominated == 1 else 'pods'} nominated"
+    text = f"waiting for preemption of {number_of(evicted + len(preemption.awaited), 'pod')}"
+    if preemption.victims:
+        text += f" ({number_of(len(preemption.victims), 'unit')})"
+    return f"{text}; {number_of(len(preemption.nominations.pods), 'pod')} nominated"
+
+
+def _counters(result: GroupResult) -> str:
+    """What holds of what is needed; or what could at all, where that is too little to try anything."""
+    child = "pod" if _is_leaf(result) else "group"
+    counters = f"S={result.satisfied} R={result.remaining} U={result.unschedulable} UU={result.unresolvable}"
+    known = result.satisfied + result.remaining + result.unschedulable + result.unresolvable
+    number, word = (known, "ready") if known < result.required else (result.satisfied, "fit")
+    return f"{number} of {result.required} required {_noun(child, result.required)} {word} ({counters})"
+
+
+def _met(result: GroupResult) -> str:
+    """Of a group that runs: what it has is enough, and yet nothing can be added."""
+    child = "pod" if _is_leaf(result) else "group"
+    held = f"{result.satisfied} of {result.required} required {_noun(child, result.required)}"
+    return f"{held} run, no further pod can be placed"
+
+
+def _noun(word: str, count: int) -> str:
+    return word if count == 1 else f"{word}s"
 
 
 def _search_end(search: Search) -> Iterator[str]:

@@ -6,7 +6,7 @@ Worked out only when a pod has failed, on the state in which it failed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -38,20 +38,35 @@ class _Nodes:
 
     total: int
     left: BoolArray
+    names: Sequence[str] = ()
+    examples: int = 0
     struck: list[Reason] = field(default_factory=list)
 
     def strike(self, code: str, message: str, admitted: BoolArray) -> None:
         """Take out and count the nodes that are not admitted."""
-        number = int(np.count_nonzero(self.left & ~admitted))
-        if number:
-            self.struck.append(Reason(code, message, number, {"nodes": str(self.total)}))
+        refused = self.left & ~admitted
+        if self.note(code, message, refused, {}):
             self.left &= admitted
+
+    def note(self, code: str, message: str, refused: BoolArray, facts: dict[str, str]) -> int:
+        """Count refused nodes, with the names of some if they are asked for; how many there are."""
+        number = int(np.count_nonzero(refused))
+        if number:
+            details = {"nodes": str(self.total), **facts}
+            if self.examples:
+                named = sorted(self.names[slot] for slot in np.flatnonzero(refused).tolist())
+                details["examples"] = ",".join(named[: self.examples])
+            self.struck.append(Reason(code, message, number, details))
+        return number
 
 
 def refusal_of(
     snapshot: Snapshot, profile: Profile, signature: Signature, domain: Domain, excluded: frozenset[str]
 ) -> Refusal:
-    """Why such a pod fits nowhere in the domain; nodes that lack several resources count under each."""
+    """Why such a pod fits nowhere in the domain, what most nodes fail first.
+
+    Nodes that lack several resources count under each.
+    """
     mask = _members(snapshot, domain)
     nodes = _Nodes(int(np.count_nonzero(mask)), mask)
     if not nodes.total:
@@ -67,7 +82,12 @@ def refusal_of(
             nodes.strike(node_filter.code, node_filter.message, node_mask)
     status = _status(snapshot, signature, nodes.left)
     _strike_by_pods(nodes, snapshot, profile, signature)
-    return Refusal(status, tuple(nodes.struck))
+    return Refusal(status, tuple(sorted(nodes.struck, key=_frequency)))
+
+
+def _frequency(reason: Reason) -> tuple[int, str]:
+    """Sort key: what most nodes fail comes first."""
+    return -reason.node_count, reason.code
 
 
 def _strike_by_pods(nodes: _Nodes, snapshot: Snapshot, profile: Profile, signature: Signature) -> None:
@@ -106,11 +126,7 @@ def _strike_full(nodes: _Nodes, snapshot: Snapshot, signature: Signature) -> Non
     fits = np.ones(snapshot.nodes.size, dtype=np.bool_)
     for resource, amount in sorted(signature.requests.items()):
         enough = snapshot.nodes.free[snapshot.nodes.row(resource)] >= amount
-        number = int(np.count_nonzero(nodes.left & ~enough))
-        if number:
-            details = {"nodes": str(nodes.total), "resource": resource}
-            code, message = _lack_of(resource)
-            nodes.struck.append(Reason(code, message, number, details))
+        nodes.note(*_lack_of(resource), nodes.left & ~enough, {"resource": resource})
         fits &= enough
     nodes.left &= fits
 
