@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from muster.core.messages import number_of
 from muster.engine.cluster_state import ClusterState, group_key_of, parent_key_of
 from muster.engine.members import Members, Standing, standing
 from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
@@ -174,9 +175,12 @@ def why_gated(state: ClusterState, unit: ObjectKey) -> str:
     """What holds a gated unit at the moment."""
     root = state.group(unit) if unit.kind != POD else None
     short = shortages(state, root).get(unit) if root is not None else None
-    return (
-        short.because if short is not None else f"{unbound_pods(state, unit)[1]} pods have scheduling gates"
-    )
+    return short.because if short is not None else gates_hold(unbound_pods(state, unit)[1])
+
+
+def gates_hold(pods: int) -> str:
+    """Why pods that have gates of their own wait."""
+    return f"held by the scheduling gates of {number_of(pods, 'pod')}"
 
 
 def _enter_shortages(
@@ -214,7 +218,8 @@ def _composite_shortage(group: CompositePodGroup, short: list[Shortage | None]) 
     admissible = len(short) - len(held)
     if admissible >= group.spec.required_minimum:
         return None
-    because = f"{admissible} of {group.spec.required_minimum} child groups are ready"
+    needed = group.spec.required_minimum
+    because = f"{admissible} of {number_of(needed, 'child group')} {'is' if needed == 1 else 'are'} ready"
     return f"{because}; {_told(held[0])}" if held else because
 
 
@@ -230,6 +235,18 @@ def _leaf_shortage(state: ClusterState, group: PodGroup, *, root_is_scheduled: b
     minimum = group.spec.required_minimum
     gated = members.counts[Standing.GATED]
     if gated and held < minimum:
-        return f"{gated} pods have scheduling gates"
+        return gates_hold(gated)
     present = held + members.unbound
-    return None if present >= minimum else f"{present} of {minimum} members"
+    if present >= minimum:
+        return None
+    foreign = members.counts[Standing.FOREIGN]
+    return f"{present} of {number_of(minimum, 'member')}{_of_other_schedulers(members) if foreign else ''}"
+
+
+def _of_other_schedulers(members: Members) -> str:
+    """Pods that name the group and yet are no members, because nobody here serves their scheduler."""
+    pods = list(members.of(Standing.FOREIGN))
+    names = sorted({repr(pod.spec.scheduler_name) for pod in pods})
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    named = f"{', '.join(names[:_MOST_NAMED])}{more}"
+    return f", and {number_of(len(pods), 'pod')} of a scheduler that is not served here: {named}"

@@ -19,6 +19,7 @@ from muster.engine.hierarchy import (
     being_deleted,
     find_root,
     find_roots,
+    gates_hold,
     keys_below,
     shortages,
     unbound_pods,
@@ -26,6 +27,7 @@ from muster.engine.hierarchy import (
 from muster.engine.members import Standing
 from muster.engine.ports import UnitState
 from muster.engine.tree_conditions import (
+    is_foreign,
     tell_gated_groups,
     tell_held_pods,
     tell_idle_groups,
@@ -33,6 +35,7 @@ from muster.engine.tree_conditions import (
     tell_invalid_pods,
     tell_pending_group,
     tell_pod,
+    tell_short_pods,
     touched_pods,
 )
 from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
@@ -245,11 +248,27 @@ def settle_unit(mutation: Mutation, unit: ObjectKey, touched: Iterable[ObjectKey
     if unit not in short and pending:
         queue.changed(unit, unit_priority(mutation, unit), mutation.now_us)
         return
-    because = short[unit].because if unit in short else f"{gated} pods have scheduling gates"
+    because = short[unit].because if unit in short else gates_hold(gated)
     newly = queue.gated(unit, unit_priority(mutation, unit), mutation.now_us, because)
-    if unit in short and (newly or unit in mutation.reshaped):
-        is_news = newly or any(key in mutation.regrouped for key in _marked(short))
+    if unit in short:
+        _tell_gated(mutation, unit, short, touched, newly=newly)
+
+
+def _tell_gated(
+    mutation: Mutation,
+    unit: ObjectKey,
+    short: Mapping[ObjectKey, Shortage],
+    touched: Iterable[ObjectKey],
+    *,
+    newly: bool,
+) -> None:
+    """The groups of a gated unit and its pods say what is short; those that said it before are left as they are."""
+    pods = list(touched_pods(mutation, touched))
+    is_news = newly or any(key in mutation.regrouped for key in _marked(short))
+    is_news = is_news or any(is_foreign(mutation, pod) for pod in pods)
+    if is_news or unit in mutation.reshaped:
         tell_gated_groups(mutation, unit, short, is_news=is_news)
+    tell_short_pods(mutation, unit, short, None if newly else pods)
 
 
 def _settle_invalid(mutation: Mutation, unit: ObjectKey, touched: Iterable[ObjectKey]) -> None:

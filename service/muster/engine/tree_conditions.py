@@ -101,6 +101,30 @@ def tell_held_pods(mutation: Mutation, unit: ObjectKey, touched: Iterable[Pod]) 
                 tell_pod(mutation, pod, UNSCHEDULABLE, being_deleted(holder))
 
 
+def tell_short_pods(
+    mutation: Mutation, unit: ObjectKey, short: Mapping[ObjectKey, Shortage], pods: Iterable[Pod] | None
+) -> None:
+    """Pods of a gated unit that may be placed name the group that is not ready: these pods, or all of the unit.
+
+    How much the group is short of is told by the group and the queue, which know it when members come and go.
+    """
+    for pod in list(pods_of_unit(mutation.state, unit)) if pods is None else pods:
+        if _waits(mutation, pod):
+            tell_pod(mutation, pod, UNSCHEDULABLE, _why_held(group_key_of(pod), unit, short))
+
+
+def _why_held(leaf: ObjectKey, unit: ObjectKey, short: Mapping[ObjectKey, Shortage]) -> str:
+    holder = leaf if leaf in short else unit
+    found = short[holder]
+    is_marked = found.because == being_deleted(found.group)
+    return found.because if is_marked else f"{holder} is not ready"
+
+
+def is_foreign(mutation: Mutation, pod: Pod) -> bool:
+    """Whether the pod waits for a scheduler that is not served here: no member, whatever group it names."""
+    return standing(pod, mutation.state.scheduler_names) is Standing.FOREIGN
+
+
 def touched_pods(mutation: Mutation, keys: Iterable[ObjectKey]) -> Iterator[Pod]:
     """The pods of these keys that still exist."""
     for key in keys:
