@@ -6,7 +6,7 @@ come in; new entries reach each replica in a delta before the first pod that use
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, fields, is_dataclass
 
 from muster.model.pod import Pod, PodSpec
@@ -81,6 +81,21 @@ class SignatureTable:
         new = tuple(self.signatures[self._taken :])
         self._taken = len(self.signatures)
         return new
+
+    def adopt(self, signatures: Iterable[Signature]) -> None:
+        """Take entries that another table gave out next, in their order, so that both speak of the same indexes.
+
+        Entries that are here already are passed over. Raises ValueError for one that is not the next.
+        """
+        for signature in signatures:
+            if signature.index < len(self.signatures):
+                continue
+            if signature.index > len(self.signatures):
+                raise ValueError(f"signature {signature.index} is not the next one ({len(self.signatures)})")
+            self.signatures.append(signature)
+            self._shapes.setdefault(content_of(signature.spec), signature.shape)
+            content = (signature.namespace, signature.shape, frozenset(signature.labels.items()))
+            self._by_content[content] = signature.index
 
     def _add(self, pod: Pod, shape: int) -> int:
         index = len(self.signatures)

@@ -124,6 +124,13 @@ class PreemptionWaits:
         self._over.clear()
         return over
 
+    def rows(self) -> list[PreemptionWait]:
+        """What a restart, or a replica, must know of each unit that waits or waited in vain."""
+        return [
+            PreemptionWait(unit, tuple(sorted(held.left)), held.until_us, tuple(sorted(held.stayed)))
+            for unit, held in self._waits.items()
+        ]
+
     def is_nominating(self, unit: ObjectKey) -> bool:
         """Whether the unit has nodes in view."""
         held = self._waits.get(unit)

@@ -1,0 +1,251 @@
+"""A copy of one cluster in another process, which follows what is committed (architecture.md, "Work").
+
+`ReplicaFeed` is the side that has the cluster: it takes the present state in one step of the event loop, and from then
+on what every transaction writes. `Replica` is the other side: a whole `Cluster` that is never written to a store, so
+that everything which reads or changes a cluster works on it. What is kept in memory alone travels with each question.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from muster.core.signature import Signature
+from muster.engine.cluster import Cluster
+from muster.engine.hierarchy import Root, find_root, find_roots
+from muster.engine.mutation import Mutation
+from muster.engine.nominations import nominated_pods
+from muster.engine.ports import ClusterWrites, LoadedCluster, PreemptionWait
+from muster.model.disruption import PodDisruptionBudget
+from muster.model.meta import ObjectKey
+from muster.model.objects import ClusterObject
+
+SLICE = 500
+MOST_BEHIND = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Unstored:
+    """What of a cluster's state no store has: by ordinal, nodes on which the binding of a pod failed, and until when."""
+
+    failed_bindings: dict[int, dict[str, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstState:
+    """A cluster as it was in one step. Its objects are shared with the cluster, and never change."""
+
+    head: LoadedCluster
+    objects: Sequence[ClusterObject]
+
+    def pickled(self) -> Iterator[bytes]:
+        """The objects in slices that one unpickler reads one after the other: what pods share is in them once."""
+        buffer = io.BytesIO()
+        pickler = pickle.Pickler(buffer, pickle.HIGHEST_PROTOCOL)
+        for start in range(0, len(self.objects), SLICE):
+            pickler.dump(self.objects[start : start + SLICE])
+            yield buffer.getvalue()
+            buffer.seek(0)
+            buffer.truncate()
+
+
+class ReplicaFeed:
+    """What a replica of one cluster must hear. One replica follows at a time; without one, writes cost nothing."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self._outbox: list[ClusterWrites] | None = None
+        self._behind = 0
+        self._signatures_told = 0
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether a replica was started, and has not fallen so far behind that it must be started anew."""
+        return self._outbox is not None
+
+    def start(self) -> FirstState:
+        """The state as it is now; `take` has what follows."""
+        cluster = self.cluster
+        self._outbox, self._behind, self._signatures_told = [], 0, 0
+        head = LoadedCluster(
+            name=cluster.name,
+            revision=cluster.state.revision,
+            compacted_revision=0,
+            objects=[],
+            units=list(cluster.queue.rows.values()),
+            pending_groups=cluster.pending_group_rows(),
+            pending_members=cluster.pending_member_rows(),
+            waits=cluster.waits.rows(),
+        )
+        objects = [item for kind in cluster.state.objects.values() for item in kind.values()]
+        return FirstState(head, objects)
+
+    def stop(self) -> None:
+        """Nobody follows any more."""
+        self._outbox = None
+
+    def note(self, writes: ClusterWrites) -> None:
+        """A transaction is durable."""
+        if self._outbox is None:
+            return
+        self._behind += len(writes.puts) + len(writes.removed)
+        if self._behind > MOST_BEHIND:
+            self.stop()
+        else:
+            self._outbox.append(replace(writes, entries=[], decisions=[], requests=[]))
+
+    def take(self) -> Iterator[ClusterWrites]:
+        """What was written since the last call, or since the start, in slices and in order."""
+        taken, self._outbox, self._behind = self._outbox or [], [], 0
+        for writes in taken:
+            yield from _slices(writes)
+
+    def take_signatures(self) -> tuple[Signature, ...]:
+        """Signatures that the replica does not know, in the order of their indexes."""
+        known = self.cluster.feed.signatures.signatures
+        new = tuple(known[self._signatures_told :])
+        self._signatures_told = len(known)
+        return new
+
+    def unstored(self) -> Unstored:
+        """What travels with a question, as it is now."""
+        failed = self.cluster.failed_bindings
+        return Unstored({ordinal: dict(nodes) for ordinal, nodes in failed.items()})
+
+
+class Replica:
+    """A cluster that follows another. `cluster` belongs to the caller between two calls."""
+
+    def __init__(self, head: LoadedCluster, names: frozenset[str]) -> None:
+        self.cluster = Cluster(head.name, 0, names)
+        self._head = head
+        self._slices: list[bytes] = []
+
+    def add(self, pickled: bytes) -> None:
+        """A slice of the first state's objects."""
+        self._slices.append(pickled)
+
+    def complete(self) -> None:
+        """All slices of the first state are there."""
+        reader = pickle.Unpickler(io.BytesIO(b"".join(self._slices)))  # noqa: S301 - from our own parent
+        objects = [item for _ in self._slices for item in reader.load()]
+        self._slices.clear()
+        self.cluster.load(replace(self._head, objects=objects))
+        self.cluster.take_writes()
+
+    def follow(self, writes: ClusterWrites) -> None:
+        """Do what a transaction did: its objects with all that is derived from them, then its rows."""
+        cluster = self.cluster
+        if writes.revision < cluster.state.revision:
+            return
+        mutation = Mutation(cluster, 0)
+        mutation.revision = writes.revision
+        for key in writes.removed:
+            if cluster.state.get(key) is not None:
+                mutation.remove(key)
+        for item in writes.puts.values():
+            self._put(mutation, item)
+        cluster.state.revision = writes.revision
+        cluster.budgets.take_changed()
+        _follow_queue(cluster, writes)
+        _follow_pending(cluster, writes)
+        _follow_waits(cluster, writes)
+        _follow_layouts(mutation)
+        cluster.take_writes()
+
+    def _put(self, mutation: Mutation, item: ClusterObject) -> None:
+        """As the mutation does, but a budget that only tells of other counts is not counted anew."""
+        old = self.cluster.state.get(item.key)
+        is_same = old is not None and old.generation == item.generation
+        if isinstance(item, PodDisruptionBudget) and is_same:
+            self.cluster.state.put(item.key, item)
+            self.cluster.budgets.restated(item)
+        else:
+            mutation.put(item)
+
+    def learn(self, signatures: Iterable[Signature]) -> None:
+        """Give the same indexes to signatures as the cluster that is followed."""
+        self.cluster.feed.signatures.adopt(signatures)
+
+    def take_over(self, unstored: Unstored) -> None:
+        """Take what is kept in memory alone, and bring the arrays up to date."""
+        self.cluster.failed_bindings = unstored.failed_bindings
+        self.cluster.feed.flush()
+
+
+def _slices(writes: ClusterWrites) -> Iterator[ClusterWrites]:
+    """The writes in parts of at most `SLICE` objects; the last one carries the rows, which speak of all objects."""
+    puts, removed = iter(writes.puts.items()), iter(writes.removed.items())
+    parts = [
+        replace(_objects_only(writes), removed=dict(part))
+        for part in iter(lambda: list(islice(removed, SLICE)), [])
+    ]
+    parts += [
+        replace(_objects_only(writes), puts=dict(part))
+        for part in iter(lambda: list(islice(puts, SLICE)), [])
+    ]
+    yield from parts
+    yield replace(writes, puts={}, removed={})
+
+
+def _objects_only(writes: ClusterWrites) -> ClusterWrites:
+    return ClusterWrites(writes.cluster, writes.token, writes.revision)
+
+
+def _follow_queue(cluster: Cluster, writes: ClusterWrites) -> None:
+    for key in writes.unit_removals:
+        cluster.queue.remove(key)
+    for row in writes.unit_puts.values():
+        cluster.queue.put(row)
+
+
+def _follow_pending(cluster: Cluster, writes: ClusterWrites) -> None:
+    for group in writes.pending_group_puts.values():
+        cluster.set_pending_group(group.key, group.missing)
+    for key in writes.pending_group_removals:
+        cluster.set_pending_group(key, None)
+    for member in writes.pending_member_puts.values():
+        cluster.set_pending_member(member.key, member.missing)
+        pod = cluster.state.pod(member.key.namespace, member.key.name)
+        if pod is not None:
+            cluster.waiting_leaves[pod.namespace, pod.group] = member.missing
+    for key in writes.pending_member_removals:
+        cluster.set_pending_member(key, None)
+
+
+def _follow_waits(cluster: Cluster, writes: ClusterWrites) -> None:
+    for key in writes.wait_removals:
+        cluster.waits.forget(key)
+    for wait in writes.wait_puts.values():
+        _follow_wait(cluster, wait)
+
+
+def _follow_wait(cluster: Cluster, wait: PreemptionWait) -> None:
+    running = ChainMap(cluster.disruption.running, cluster.disruption.leaving)
+    cluster.waits.forget(wait.key)
+    cluster.waits.load([wait], (each for each in nominated_pods(cluster) if each[0] == wait.key), running)
+
+
+def _follow_layouts(mutation: Mutation) -> None:
+    """Check the trees whose groups or Workload changed; faults are derived, and no row tells of them."""
+    cluster, state = mutation.cluster, mutation.state
+    for key in mutation.touched_groups:
+        root = find_root(state, key)
+        _follow_leaf(cluster, key, root)
+        if root.key != key or root.missing:
+            cluster.layouts.forget(key)
+    referring: list[ObjectKey] = list(mutation.regrouped)
+    for workload in mutation.touched_workloads:
+        referring += state.groups_of_workload(workload.namespace, workload.name)
+    for root in dict.fromkeys(find_roots(state, referring).values()):
+        if not root.missing:
+            cluster.layouts.check(state, root.key)
+
+
+def _follow_leaf(cluster: Cluster, key: ObjectKey, root: Root) -> None:
+    if not root.missing:
+        cluster.waiting_leaves.pop((key.namespace, key.name), None)

@@ -1,0 +1,322 @@
+"""Questions about a cluster that must not hold up its schedulers: simulations and explanations (architecture.md, "Work").
+
+They run in one process of lower priority (`side_process`) on a replica of the cluster that follows every transaction.
+The process starts with the first question and ends when none has come for a while. Whoever asks sees all that was
+durable when the question was sent. Bounded: how many wait, how long each takes; a process that dies fails its
+questions, and the next one starts another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from typing import Any, TypeVar, cast
+
+from muster.engine.cluster import Cluster
+from muster.engine.errors import Refusal, ResourceExhaustedError, UnavailableError
+from muster.engine.ports import ClusterWrites
+from muster.engine.replica import ReplicaFeed, Unstored
+from muster.engine.side_process import Asked
+
+MOST_WAITING = 64
+IDLE_SECONDS = 600.0
+NICENESS = 10
+_MARGIN_SECONDS = 10.0
+"""How much longer than its own limit an answer may take before the whole process is given up."""
+# Threads of numerical libraries do not survive a fork, and a process of low priority needs none.
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+_ENTRY = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+os.nice({niceness})
+sys.path[:] = {path!r}
+from muster.engine.side_process import main
+main({descriptor})
+"""
+
+Message = tuple[Any, ...]
+Answer = TypeVar("Answer")
+
+
+class SideWorkerFailedError(Exception):
+    """The question broke, overran its time, or its process died."""
+
+
+@dataclass(slots=True, eq=False)
+class _Side:
+    """The process while it lives. `replicas` says which feed each of its clusters follows."""
+
+    process: subprocess.Popen[bytes]
+    pipe: Connection
+    replicas: dict[str, ReplicaFeed] = field(default_factory=dict)
+    dropped: set[str] = field(default_factory=set)
+    answers: dict[int, asyncio.Future[bytes]] = field(default_factory=dict)
+
+
+class SideWorker:
+    """`names` are those of all profiles. `on_restart` is called for every process that had to be given up."""
+
+    def __init__(
+        self,
+        names: frozenset[str],
+        on_restart: Callable[[], None] = lambda: None,
+        idle_seconds: float = IDLE_SECONDS,
+    ) -> None:
+        self._names = names
+        self._on_restart = on_restart
+        self._idle_seconds = idle_seconds
+        self._side: _Side | None = None
+        self._telling = asyncio.Lock()
+        self._sender = ThreadPoolExecutor(1, thread_name_prefix="muster-side")
+        self._number = 0
+        self._open = 0
+        self._rest: asyncio.TimerHandle | None = None
+        self._is_closed = False
+
+    async def ask(
+        self, cluster: Cluster | None, question: Callable[[Cluster], Answer], limit_seconds: float
+    ) -> Answer:
+        """What the question answers about the cluster, or about an empty one.
+
+        The question and its answer can be pickled: a value of a module's class with `__call__`, or a function of a
+        module. It works on a copy: what it does to the cluster is gone afterwards. At the end of its time
+        `OutOfTimeError` is raised in it. Raises the `Refusal` that it raises, SideWorkerFailedError,
+        ResourceExhaustedError, UnavailableError.
+        """
+        if self._open >= MOST_WAITING:
+            text = f"{self._open} simulations and explanations are waiting already"
+            raise ResourceExhaustedError("TOO_MANY_CALLS", text)
+        self._open += 1
+        self._stop_resting()
+        try:
+            answered = await self._answered(cluster, question, limit_seconds)
+        finally:
+            self._open -= 1
+            if not self._open:
+                self._begin_to_rest()
+        return cast("Answer", _answer_of(answered))
+
+    def note(self, writes: ClusterWrites) -> None:
+        """A transaction is durable: the cluster's replica, if there is one, hears of it before the next question."""
+        if self._side is not None and (feed := self._side.replicas.get(writes.cluster)) is not None:
+            feed.note(writes)
+
+    def forget(self, cluster: str) -> None:
+        """The cluster is gone, or its replica cannot go on: it is sent anew at the next question."""
+        side = self._side
+        feed = side.replicas.pop(cluster, None) if side is not None else None
+        if side is not None and feed is not None:
+            feed.stop()
+            side.dropped.add(cluster)
+
+    async def close(self) -> None:
+        """End the process; questions in work fail."""
+        self._is_closed = True
+        self._stop_resting()
+        if self._side is not None:
+            self._give_up(self._side)
+        self._sender.shutdown(wait=False)
+
+    async def _answered(
+        self, cluster: Cluster | None, question: Callable[[Cluster], object], limit_seconds: float
+    ) -> bytes:
+        loop, deadline = asyncio.get_running_loop(), time.monotonic() + limit_seconds
+        async with self._telling:
+            side = self._started(loop)
+            self._number += 1
+            number = self._number
+            answer: asyncio.Future[bytes] = loop.create_future()
+            side.answers[number] = answer
+            try:
+                await self._put(side, cluster, number, question, deadline)
+            except BaseException:
+                side.answers.pop(number, None)
+                raise
+        try:
+            async with asyncio.timeout(limit_seconds + _MARGIN_SECONDS):
+                return await answer
+        except TimeoutError:
+            self._restart(side)
+            raise SideWorkerFailedError("the side worker hung, and was ended") from None
+        except asyncio.CancelledError:
+            if self._side is side and not self._is_closed:
+                self._sender.submit(_send, side.pipe, pickle.dumps(("leave", number)))
+            raise
+        finally:
+            side.answers.pop(number, None)
+
+    async def _put(
+        self,
+        side: _Side,
+        cluster: Cluster | None,
+        number: int,
+        question: Callable[[Cluster], object],
+        deadline: float,
+    ) -> None:
+        """Send the question behind all that the process must hear before it can answer."""
+        name, unstored = None, Unstored()
+        if cluster is not None:
+            feed = side.replicas.get(cluster.name)
+            if feed is None or feed.cluster is not cluster:
+                feed = side.replicas[cluster.name] = ReplicaFeed(cluster)
+            await self._catch_up(side, feed)
+            name, unstored = cluster.name, feed.unstored()
+        await self._tell(side, ("ask", Asked(number, name, self._names, unstored, question, deadline)))
+
+    async def _catch_up(self, side: _Side, feed: ReplicaFeed) -> None:
+        """What the process must hear before it can answer; between two slices others have their turn."""
+        try:
+            for message in _news(side, feed, self._names):
+                await self._tell(side, message)
+                await asyncio.sleep(0)
+        except BaseException:
+            # Half told is worse than untold: the next question starts with the whole state.
+            self.forget(feed.cluster.name)
+            raise
+
+    async def _tell(self, side: _Side, message: Message) -> None:
+        try:
+            pickled = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+            await asyncio.get_running_loop().run_in_executor(self._sender, _send, side.pipe, pickled)
+        except OSError as error:
+            self._restart(side)
+            raise SideWorkerFailedError("the side worker died") from error
+
+    def _started(self, loop: asyncio.AbstractEventLoop) -> _Side:
+        if self._is_closed:
+            raise UnavailableError("SERVER_DRAINING", "the server is shutting down")
+        if self._side is not None and self._side.process.poll() is not None:
+            self._restart(self._side)
+        if self._side is None:
+            self._side = side = _start()
+            threading.Thread(
+                target=self._read, args=(side, loop), name="muster-side-answers", daemon=True
+            ).start()
+        return self._side
+
+    def _read(self, side: _Side, loop: asyncio.AbstractEventLoop) -> None:
+        """Runs in a thread of its own for as long as the process lives, then reaps it."""
+        with suppress(EOFError, OSError):
+            while True:
+                number, answer = side.pipe.recv()
+                with suppress(RuntimeError):  # the loop may be closed
+                    loop.call_soon_threadsafe(_resolve, side, number, answer)
+        side.process.wait()
+        side.pipe.close()
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(self._died, side)
+
+    def _died(self, side: _Side) -> None:
+        if self._side is side:
+            self._restart(side)
+
+    def _restart(self, side: _Side) -> None:
+        """The process is of no use any more; the next question starts another."""
+        if self._side is side:
+            self._give_up(side)
+            if not self._is_closed:
+                self._on_restart()
+
+    def _give_up(self, side: _Side) -> None:
+        self._side = None
+        for feed in side.replicas.values():
+            feed.stop()
+        with suppress(ProcessLookupError):
+            os.killpg(side.process.pid, signal.SIGKILL)
+        for answer in side.answers.values():
+            if not answer.done():
+                answer.set_exception(SideWorkerFailedError("the side worker died"))
+
+    def _begin_to_rest(self) -> None:
+        if self._side is not None and not self._is_closed:
+            self._rest = asyncio.get_running_loop().call_later(self._idle_seconds, self._end_idle)
+
+    def _stop_resting(self) -> None:
+        if self._rest is not None:
+            self._rest.cancel()
+            self._rest = None
+
+    def _end_idle(self) -> None:
+        if self._side is not None and not self._open:
+            self._give_up(self._side)
+
+
+def _start() -> _Side:
+    ours, theirs = Pipe()
+    entry = _ENTRY.format(niceness=NICENESS, path=sys.path, descriptor=theirs.fileno())
+    with theirs:
+        # A group of its own, so that it can be ended with all that it started.
+        process = subprocess.Popen(  # noqa: S603 - our own interpreter and code
+            [sys.executable, "-c", entry],
+            stdin=subprocess.DEVNULL,
+            pass_fds=(theirs.fileno(),),
+            env={**os.environ, **_ONE_THREAD},
+            process_group=0,
+        )
+    return _Side(process, ours)
+
+
+def _news(side: _Side, feed: ReplicaFeed, names: frozenset[str]) -> Iterator[Message]:
+    """All that the process has to hear about a cluster to be where the cluster is now; made while it is told."""
+    for dropped in sorted(side.dropped):
+        yield ("drop", dropped)
+    side.dropped.clear()
+    name = feed.cluster.name
+    if not feed.is_followed:
+        first = feed.start()
+        yield ("begin", name, names, first.head)
+        yield ("signatures", name, feed.take_signatures())
+        for part in first.pickled():
+            yield ("objects", name, part)
+        yield ("complete", name)
+    for writes in feed.take():
+        yield ("follow", name, writes)
+    yield ("signatures", name, feed.take_signatures())
+
+
+def _send(pipe: Connection, pickled: bytes) -> None:
+    pipe.send_bytes(pickled)
+
+
+def _resolve(side: _Side, number: int, answer: bytes | None) -> None:
+    waiter = side.answers.get(number)
+    if waiter is None or waiter.done():
+        return
+    if answer is None:
+        waiter.set_exception(SideWorkerFailedError("the process of the question died or overran its time"))
+    else:
+        waiter.set_result(answer)
+
+
+def _answer_of(pickled: bytes) -> object:
+    """The answer, or what was raised instead of one."""
+    match pickle.loads(pickled):  # noqa: S301 - from our own process
+        case ("answered", answer):
+            return answer
+        case ("refused", kind, attributes):
+            raise _refusal(kind, attributes)
+        case ("late",):
+            raise SideWorkerFailedError("the question ran out of time")
+        case (_, text):
+            raise SideWorkerFailedError(text)
+    raise SideWorkerFailedError("the answer cannot be understood")
+
+
+def _refusal(kind: type[Refusal], attributes: dict[str, Any]) -> Refusal:
+    """The refusal as it was raised in the other process."""
+    refusal = kind.__new__(kind, attributes["message"])
+    refusal.__dict__.update(attributes)
+    return refusal
