@@ -32,6 +32,7 @@ from muster.engine.ports import (
     Store,
     StoreUnavailableError,
 )
+from muster.engine.side_worker import SideWorker
 from muster.engine.telemetry_port import EngineTelemetry
 from muster.engine.watch_hub import DecisionFeed, RevisionFeed
 from muster.engine.worker_pool import WorkerPool
@@ -59,7 +60,7 @@ class EngineOptions:
 
 
 class ClusterRegistry:
-    """`services` by cluster name. Owns the writer and the worker pool."""
+    """`services` by cluster name. Owns the writer and the worker pool; `side` answers what must not hold them up."""
 
     def __init__(
         self,
@@ -77,6 +78,7 @@ class ClusterRegistry:
         self._options = options
         self._creating = asyncio.Lock()
         self._pool = WorkerPool(options.workers, on_restart=telemetry.worker_restarted)
+        self.side = SideWorker(self.names, on_restart=telemetry.worker_restarted)
         self._writer = Writer(store, clock, telemetry, self._publish, self._reload)
         self._tools = CycleTools(
             clock, dict(profiles), self._pool, self._writer, telemetry, options.clients_evict
@@ -108,6 +110,7 @@ class ClusterRegistry:
             self._writer.schedule(service.cluster)
         await self._writer.close()
         await self._pool.close()
+        await self.side.close()
         await asyncio.to_thread(self._store.close)
 
     async def create(self, name: str) -> ClusterService:
@@ -129,6 +132,7 @@ class ClusterRegistry:
         await self._writer.run_apart(lambda: self._store.delete_cluster(name, cluster.token))
         del self.services[name]
         self._pool.forget(name)
+        self.side.forget(name)
         gone = NotFoundError("CLUSTER_NOT_FOUND", f"cluster {name!r} was deleted", [("Cluster", name)])
         service.revisions.fail(gone)
         service.decisions.fail(gone)
@@ -175,6 +179,7 @@ class ClusterRegistry:
         service.start()
 
     def _publish(self, writes: ClusterWrites) -> None:
+        self.side.note(writes)
         service = self.services.get(writes.cluster)
         if service is not None:
             service.publish(writes)
