@@ -1,13 +1,24 @@
-"""What Schedule answers when the unit that it asked for changes while a worker has it."""
+"""What calls that wait for cycles of a unit answer when it changes meanwhile, also while a worker has it."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any
 
 import pytest
 
-from muster.core.decision import DecisionCode
-from muster.engine.api import ApplyCall, DeleteCall, DeleteRef, ScheduleAnswer, ScheduleCall
+from muster.core.decision import Decision, DecisionCode
+from muster.engine.api import (
+    ApplyCall,
+    DecisionFilter,
+    DeleteCall,
+    DeleteRef,
+    PreemptAnswer,
+    PreemptCall,
+    ScheduleAnswer,
+    ScheduleCall,
+)
 from muster.engine.engine import Engine
+from muster.engine.errors import NotFoundError, UnavailableError
 from muster.engine.registry import EngineOptions
 from muster.engine.telemetry_port import NullTelemetry
 from muster.model.objects import ClusterObject
@@ -17,9 +28,14 @@ from tests.engine.tree_cluster import PROFILE, composite, leaf, node, pods
 from tests.fakes.clock import FakeClock
 from tests.fakes.ids import FakeIds
 
+PATIENCE_SECONDS = 10
 ROOT = composite("root", 1)
 GANG = leaf("gang", 2, parent=ROOT)
 MEMBERS = pods(GANG, 2)
+LATER = leaf("later", 1)
+BIG = leaf("big", 9)
+SCHEDULE = ScheduleCall("default", ROOT.key, validate_only=False)
+PREEMPT = PreemptCall("default", ROOT.key, validate_only=False)
 
 
 @pytest.fixture
@@ -32,12 +48,19 @@ async def engine(
     store, profiles = SqlStore(sqlite_database), {PROFILE.name: PROFILE}
     made = Engine(store, clock, FakeIds(), profiles, NullTelemetry(), EngineOptions(workers=1))
     await made.start()
-    sent: list[ClusterObject] = [node("n"), ROOT, GANG, *MEMBERS]
-    await made.apply(ApplyCall("default", sent, [f"objects[{i}]." for i in range(len(sent))]))
+    await apply(made, node("n"), ROOT, GANG, *MEMBERS)
     yield made
     answering = asyncio.create_task(keep_answering(made))
     await made.drain()
     answering.cancel()
+
+
+async def apply(engine: Engine, *sent: ClusterObject, cluster: str = "default") -> None:
+    await engine.apply(ApplyCall(cluster, list(sent), [f"objects[{i}]." for i in range(len(sent))]))
+
+
+async def delete(engine: Engine, *gone: ClusterObject, force: bool = False) -> None:
+    await engine.delete(DeleteCall("default", [DeleteRef(each.key) for each in gone], force=force))
 
 
 async def keep_answering(engine: Engine) -> None:
@@ -52,34 +75,182 @@ def pool_of(engine: Engine) -> HeldPool:
     return pool
 
 
-async def asked_and_deleted(engine: Engine, *gone: ClusterObject, force: bool = False) -> ScheduleAnswer:
-    """The answer to a Schedule call during which objects were deleted, and then the worker answered."""
-    asking = asyncio.create_task(engine.schedule(ScheduleCall("default", ROOT.key, validate_only=False)))
-    await asyncio.sleep(0)
-    await engine.delete(DeleteCall("default", [DeleteRef(each.key) for each in gone], force=force))
-    pool_of(engine).answer()
-    async with asyncio.timeout(10):
+async def asked(engine: Engine, call: ScheduleCall | PreemptCall) -> ScheduleAnswer | PreemptAnswer:
+    return await (engine.preempt(call) if isinstance(call, PreemptCall) else engine.schedule(call))
+
+
+async def begun(call: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    """The call, which waits by now."""
+    begun = asyncio.create_task(call)
+    await asyncio.sleep(0.01)
+    assert not begun.done()
+    return begun
+
+
+async def answered(asking: asyncio.Task[Any]) -> Any:
+    async with asyncio.timeout(PATIENCE_SECONDS):
         return await asking
 
 
-async def test_a_unit_that_lost_a_member_is_gated(engine: Engine) -> None:
-    answer = await asked_and_deleted(engine, MEMBERS[0])
-
+def decision_of(answer: ScheduleAnswer | PreemptAnswer) -> Decision:
     assert answer.decision is not None
-    assert answer.decision.decision.code is DecisionCode.GATED
-    assert answer.decision.decision.message.endswith("PodGroup default/gang: 1 of 2 members")
+    return answer.decision.decision
 
 
-async def test_a_unit_that_is_gone_has_nothing_to_schedule(engine: Engine) -> None:
-    answer = await asked_and_deleted(engine, ROOT, force=True)
+@pytest.mark.parametrize("call", [SCHEDULE, PREEMPT], ids=["Schedule", "Preempt"])
+class TestWhileAWorkerHasTheUnit:
+    async def test_a_unit_that_lost_a_member_is_gated(
+        self, engine: Engine, call: ScheduleCall | PreemptCall
+    ) -> None:
+        asking = await begun(asked(engine, call))
 
-    assert answer.decision is not None
-    assert answer.decision.decision.code is DecisionCode.UNCHANGED
-    assert answer.queue is None
+        await delete(engine, MEMBERS[0])
+        pool_of(engine).answer()
+
+        decision = decision_of(await answered(asking))
+        assert decision.code is DecisionCode.GATED
+        assert decision.message.endswith("PodGroup default/gang: 1 of 2 members")
+
+    async def test_a_unit_that_is_gone_is_said_to_be(
+        self, engine: Engine, call: ScheduleCall | PreemptCall
+    ) -> None:
+        asking = await begun(asked(engine, call))
+
+        await delete(engine, ROOT, force=True)
+        pool_of(engine).answer()
+
+        decision = decision_of(await answered(asking))
+        assert (decision.code, decision.message) == (DecisionCode.UNCHANGED, "the unit is gone")
+
+    async def test_a_unit_on_its_way_out_is_gated(
+        self, engine: Engine, call: ScheduleCall | PreemptCall
+    ) -> None:
+        asking = await begun(asked(engine, call))
+
+        await delete(engine, ROOT)
+        pool_of(engine).answer()
+
+        decision = decision_of(await answered(asking))
+        assert decision.message == "CompositePodGroup default/root is being deleted"
 
 
-async def test_a_unit_on_its_way_out_is_gated(engine: Engine) -> None:
-    answer = await asked_and_deleted(engine, ROOT)
+@pytest.mark.parametrize("call_type", [ScheduleCall, PreemptCall])
+class TestWhileAnotherUnitIsDecided:
+    """The worker does not answer at all: nothing that the calls are told comes from a cycle."""
 
-    assert answer.decision is not None
-    assert answer.decision.decision.message == "CompositePodGroup default/root is being deleted"
+    async def test_a_unit_in_the_queue_that_is_deleted_is_said_to_be_gone(
+        self, engine: Engine, call_type: type[ScheduleCall | PreemptCall]
+    ) -> None:
+        await apply(engine, LATER, *pods(LATER, 1))
+        asking = await begun(asked(engine, call_type("default", LATER.key, validate_only=False)))
+
+        await delete(engine, LATER, *pods(LATER, 1), force=True)
+
+        decision = decision_of(await answered(asking))
+        assert (decision.code, decision.message) == (DecisionCode.UNCHANGED, "the unit is gone")
+
+    async def test_a_unit_in_the_queue_that_loses_a_member_is_gated(
+        self, engine: Engine, call_type: type[ScheduleCall | PreemptCall]
+    ) -> None:
+        pair = leaf("pair", 2)
+        await apply(engine, pair, *pods(pair, 2))
+        asking = await begun(asked(engine, call_type("default", pair.key, validate_only=False)))
+
+        await delete(engine, *pods(pair, 1))
+
+        assert decision_of(await answered(asking)).code is DecisionCode.GATED
+
+    async def test_calls_of_a_cluster_that_is_loaded_again_are_to_be_repeated(
+        self, engine: Engine, call_type: type[ScheduleCall | PreemptCall]
+    ) -> None:
+        await apply(engine, LATER, *pods(LATER, 1))
+        asking = await begun(asked(engine, call_type("default", LATER.key, validate_only=False)))
+
+        engine._registry._lost("default")
+        await asyncio.sleep(0.01)
+        pool_of(engine).answer()
+
+        with pytest.raises(UnavailableError):
+            await answered(asking)
+
+
+@pytest.mark.parametrize("call_type", [ScheduleCall, PreemptCall])
+async def test_calls_of_a_deleted_cluster_are_told_that_it_is_gone(
+    engine: Engine, call_type: type[ScheduleCall | PreemptCall]
+) -> None:
+    await apply(engine, node("n"), ROOT, GANG, *MEMBERS, LATER, *pods(LATER, 1), cluster="other")
+    asking = await begun(asked(engine, call_type("other", LATER.key, validate_only=False)))
+    deleting = asyncio.create_task(engine.delete_cluster("other"))
+    await asyncio.sleep(0.01)
+    pool_of(engine).answer()
+
+    with pytest.raises(NotFoundError, match="cluster 'other' was deleted"):
+        await answered(asking)
+    await answered(deleting)
+
+
+async def test_a_watch_of_decisions_ends_with_its_cluster(engine: Engine) -> None:
+    await apply(engine, node("n"), cluster="other")
+    watch = engine.decisions("other", None, DecisionFilter())
+    watching = await begun(anext(watch))  # type: ignore[arg-type]
+
+    await engine.delete_cluster("other")
+
+    with pytest.raises(NotFoundError, match="cluster 'other' was deleted"):
+        await answered(watching)
+
+
+class TestSchedulingWithWait:
+    """A wait of ten minutes ends before its time only with an answer."""
+
+    async def test_ends_when_a_unit_that_does_not_fit_is_deleted(self, engine: Engine) -> None:
+        answering = asyncio.create_task(keep_answering(engine))
+        await apply(engine, BIG, *pods(BIG, 9))
+        asking = await begun(asked(engine, waiting_for(BIG)))
+
+        await delete(engine, BIG, *pods(BIG, 9), force=True)
+
+        decision = decision_of(await answered(asking))
+        answering.cancel()
+        assert (decision.code, decision.message) == (DecisionCode.UNCHANGED, "the unit is gone")
+
+    async def test_ends_when_nothing_is_left_that_waits_for_a_missing_group(self, engine: Engine) -> None:
+        orphan = pods(LATER, 1)[0]
+        await apply(engine, orphan)
+        asking = await begun(asked(engine, waiting_for(orphan)))
+
+        await delete(engine, orphan)
+
+        assert decision_of(await answered(asking)).message == "the unit is gone"
+
+    async def test_follows_an_object_into_the_tree_that_it_turns_out_to_be_part_of(
+        self, engine: Engine
+    ) -> None:
+        answering = asyncio.create_task(keep_answering(engine))
+        top = composite("top", 1)
+        middle = leaf("later", 1, parent=top)
+        member = pods(middle, 1)[0]
+        await apply(engine, member)
+        asking = await begun(asked(engine, waiting_for(member)))
+
+        await apply(engine, middle)
+        await apply(engine, top)
+
+        decision = decision_of(await answered(asking))
+        answering.cancel()
+        assert (decision.unit, decision.code) == (top.key, DecisionCode.SCHEDULED)
+
+    async def test_goes_on_while_the_unit_is_short_of_members(self, engine: Engine) -> None:
+        answering = asyncio.create_task(keep_answering(engine))
+        pair = leaf("pair", 2)
+        await apply(engine, pair, *pods(pair, 1))
+        asking = await begun(asked(engine, waiting_for(pair)))
+
+        await apply(engine, *pods(pair, 1, first=1))
+
+        assert decision_of(await answered(asking)).code is DecisionCode.SCHEDULED
+        answering.cancel()
+
+
+def waiting_for(item: ClusterObject) -> ScheduleCall:
+    return ScheduleCall("default", item.key, validate_only=False, wait_seconds=600)

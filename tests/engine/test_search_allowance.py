@@ -1,6 +1,6 @@
 """What a unit may spend on its next search after some that found nothing."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -10,6 +10,7 @@ from muster.core.tree import Unit
 from muster.engine.cluster_service import ClusterService
 from muster.engine.errors import Refusal
 from muster.engine.mutation import Mutation
+from muster.engine.ports import DecisionRecord
 from muster.engine.registry import ClusterRegistry, EngineOptions
 from muster.engine.search_allowance import SearchAllowance
 from muster.engine.telemetry_port import NullTelemetry
@@ -137,12 +138,18 @@ async def test_cycles_of_a_unit_spend_ever_less_until_its_pods_change(service: C
 
     full = PROFILE.search.node_budget
     assert budgets == [full // 4, full // 16, 0]
-    assert (await service.next_decision(ROOT.key)).decision.search.budget == full
+    assert await budget_of(service.next_decision(ROOT.key)) == full
 
 
 async def budget_of_next(service: ClusterService) -> int:
     service.cluster.queue.bring_forward(ROOT.key)
-    return (await service.next_decision(ROOT.key)).decision.search.budget
+    return await budget_of(service.next_decision(ROOT.key))
+
+
+async def budget_of(deciding: Awaitable[DecisionRecord | None]) -> int:
+    record = await deciding
+    assert record is not None
+    return record.decision.search.budget
 
 
 def apply(service: ClusterService, *objects: ClusterObject) -> None:

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context
 from typing import TypeVar
 
 from muster.engine.api import RequestIdentity
+from muster.engine.askers import Askers
 from muster.engine.cluster import Cluster
 from muster.engine.cycle import CycleRunner, CycleTools
 from muster.engine.deletion import end_grace
 from muster.engine.errors import Refusal, UnavailableError
+from muster.engine.hierarchy import find_root
 from muster.engine.mutation import Mutation
 from muster.engine.nominations import end_waits
-from muster.engine.ports import ClusterWrites, DecisionRecord, RequestRecord, UnitState
+from muster.engine.ports import ClusterWrites, DecisionRecord, RequestRecord
+from muster.engine.queueing_hints import EventKind
 from muster.engine.watch_hub import DecisionFeed, RevisionFeed
 from muster.model.meta import ObjectKey
 
@@ -28,7 +31,6 @@ _LOG = logging.getLogger(__name__)
 LONGEST_SLEEP_SECONDS = 0.2
 
 Answer = TypeVar("Answer")
-Told = TypeVar("Told")
 
 
 class ClusterService:
@@ -48,8 +50,9 @@ class ClusterService:
         self.available = True
         self._tools = tools
         self._lost = lost
-        self._waiters: dict[ObjectKey, list[asyncio.Future[DecisionRecord]]] = {}
-        self._askers: dict[ObjectKey, list[asyncio.Future[DecisionRecord | None]]] = {}
+        self._followers: Askers[DecisionRecord] = Askers()
+        self._expecting: Askers[DecisionRecord] = Askers()
+        self._askers: Askers[DecisionRecord] = Askers()
         self.cycles = CycleRunner(cluster, tools, self._decided, self._in_doubt)
         self._timers: asyncio.Task[None] | None = None
 
@@ -77,7 +80,11 @@ class ClusterService:
     def check_available(self) -> None:
         """Raises UnavailableError while the cluster is being loaded again."""
         if not self.available:
-            raise UnavailableError("STORE_UNAVAILABLE", f"cluster {self.cluster.name} is being loaded again")
+            raise self.being_loaded()
+
+    def being_loaded(self) -> UnavailableError:
+        """The refusal of calls that came while the cluster is loaded again, or waited for cycles that it lost."""
+        return UnavailableError("STORE_UNAVAILABLE", f"cluster {self.cluster.name} is being loaded again")
 
     def write(
         self,
@@ -104,7 +111,7 @@ class ClusterService:
         if identity is not None and encode is not None and writes:
             self.keep_answer(identity, encode(answer), mutation.now_us)
         self.cycles.wake()
-        self._tell_askers_in_vain()
+        self._tell_in_vain()
         return answer
 
     async def durable(self) -> None:
@@ -117,40 +124,40 @@ class ClusterService:
         if writes.decisions:
             self.decisions.publish(writes.decisions)
 
-    async def next_decision(self, unit: ObjectKey) -> DecisionRecord:
-        """The unit's next decision; it need not be durable yet."""
-        waiter: asyncio.Future[DecisionRecord] = asyncio.get_running_loop().create_future()
-        self._waiters.setdefault(unit, []).append(waiter)
+    async def next_decision(self, unit: ObjectKey) -> DecisionRecord | None:
+        """The unit's next decision, which need not be durable yet. Raises the refusal that all calls ended with.
+
+        None as soon as it is no unit any more: its root is gone, or nothing waits for a missing one, or that came and
+        is part of another.
+        """
         self.cycles.wake()
-        try:
-            return await waiter
-        finally:
-            waiters = self._waiters.get(unit, [])
-            if waiter in waiters:
-                waiters.remove(waiter)
-                if not waiters:
-                    del self._waiters[unit]
+        is_missing = self.cluster.state.get(unit) is None
+        return await (self._expecting if is_missing else self._followers).told(unit)
 
     async def next_cycle(self, unit: ObjectKey) -> DecisionRecord | None:
         """As `next_decision`, but None as soon as the unit is gated or has left the queue: no cycle is to come."""
-        asker: asyncio.Future[DecisionRecord | None] = asyncio.get_running_loop().create_future()
-        self._askers.setdefault(unit, []).append(asker)
         self.cycles.wake()
-        return await asker
+        return await self._askers.told(unit)
 
-    def _tell_askers_in_vain(self) -> None:
-        queue = self.cluster.queue
-        for unit in list(self._askers):
-            row = queue.get(unit)
-            if row is None or row.state is UnitState.GATED:
-                _resolve(self._askers.pop(unit), None)
+    def refuse_callers(self, refusal: Refusal) -> None:
+        """Refuse all who wait for cycles: those that they wait for do not come."""
+        for each in (self._followers, self._askers, self._expecting):
+            each.fail(refusal)
+        self.cycles.refuse(refusal)
+
+    def _tell_in_vain(self) -> None:
+        cluster = self.cluster
+        self._followers.tell_in_vain(lambda unit: cluster.state.get(unit) is None)
+        self._expecting.tell_in_vain(lambda unit: not _may_come(cluster, unit))
+        self._askers.tell_in_vain(cluster.queue.is_at_rest)
+        self.cycles.tell_in_vain()
 
     def _in_doubt(self) -> None:
         self._lost(self.cluster.name)
 
     def _decided(self, record: DecisionRecord) -> None:
-        _resolve(self._waiters.pop(record.decision.unit, []), record)
-        _resolve(self._askers.pop(record.decision.unit, []), record)
+        for each in (self._followers, self._askers, self._expecting):
+            each.tell(record.decision.unit, record)
 
     def keep_answer(self, identity: RequestIdentity, response: bytes, now_us: int) -> None:
         """Write down what a request was answered, for the time when it comes again."""
@@ -162,7 +169,7 @@ class ClusterService:
             await asyncio.sleep(self._sleep_seconds())
             if self.available:
                 self._tick()
-                self._tell_askers_in_vain()
+                self._tell_in_vain()
 
     def _tick(self) -> None:
         cluster, now_us = self.cluster, self._tools.clock.now_us()
@@ -199,7 +206,8 @@ def _end_waits(mutation: Mutation) -> tuple[None, bool]:
     return None, True
 
 
-def _resolve(waiters: Iterable[asyncio.Future[Told]], told: Told) -> None:
-    for waiter in waiters:
-        if not waiter.done():
-            waiter.set_result(told)
+def _may_come(cluster: Cluster, unit: ObjectKey) -> bool:
+    """Whether a root that was missing still is, and waited for, or has come as the root that it was taken for."""
+    if cluster.state.get(unit) is None:
+        return unit in cluster.pending_groups.values() or unit in cluster.pending_members.values()
+    return find_root(cluster.state, unit).key == unit

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from muster.core.decision import Assignments, Decision, DecisionCode, Preemption, PreemptionEnd
 from muster.core.framework import Profile
 from muster.core.tree import Unit
+from muster.engine.askers import Askers
 from muster.engine.binder import (
     PodsByOrdinal,
     commit_decision,
@@ -28,7 +29,7 @@ from muster.engine.binder import (
 )
 from muster.engine.cluster import Cluster
 from muster.engine.deciding import Decider, Verdict
-from muster.engine.errors import UnavailableError
+from muster.engine.errors import Refusal, UnavailableError
 from muster.engine.eviction import Eviction, disrupted_pods, for_record
 from muster.engine.mutation import Mutation
 from muster.engine.ports import Clock, DecisionRecord, QueuedUnit
@@ -82,7 +83,7 @@ class CycleRunner:
         self._running: asyncio.Task[None] | None = None
         self._stopping = False
         self._decider = Decider(cluster, tools.clock, tools.profiles, tools.pool, tools.telemetry)
-        self._probes: dict[ObjectKey, list[asyncio.Future[DecisionRecord | None]]] = {}
+        self._probes: Askers[DecisionRecord] = Askers()
 
     def start(self) -> None:
         """Begin to schedule."""
@@ -141,12 +142,12 @@ class CycleRunner:
         for _ in range(ATTEMPTS):
             if not self._exists(row.key):
                 self._cluster.queue.landed(row.key)
-                self._answer_probes(row.key, None)
+                self._probes.tell(row.key, None)
                 return
             unit = build_unit(self._cluster, row.key)
             if not unit.root.admissible and row.key not in self._cluster.layouts.faults:
                 set_back(Mutation(self._cluster, self._tools.clock.now_us()), row.key)
-                self._answer_probes(row.key, None)
+                self._probes.tell(row.key, None)
                 return
             verdict = await self.verdict(unit, caller)
             decision: Decision | None = verdict.decision
@@ -167,12 +168,21 @@ class CycleRunner:
         return await self._decider.verdict(unit, caller)
 
     async def preempt(self, key: ObjectKey) -> DecisionRecord | None:
-        """The unit's next decision, now, which may preempt and binds nothing; None if the unit is gone before."""
-        waiter: asyncio.Future[DecisionRecord | None] = asyncio.get_running_loop().create_future()
-        self._probes.setdefault(key, []).append(waiter)
+        """The unit's next decision, now, which may preempt and binds nothing; None if no cycle is to come for it.
+
+        Raises the refusal that these cycles ended with.
+        """
         self._cluster.queue.bring_forward(key)
         self.wake()
-        return await waiter
+        return await self._probes.told(key)
+
+    def tell_in_vain(self) -> None:
+        """Answer those who asked for a preemption of a unit that is gated by now, or has left the queue."""
+        self._probes.tell_in_vain(self._cluster.queue.is_at_rest)
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Refuse all who asked for a preemption and have no answer."""
+        self._probes.fail(refusal)
 
     def _confirmed(self, unit: Unit, verdict: Verdict) -> Decision | None:
         changed = self._cluster.state.revision != verdict.snapshot_revision
@@ -187,16 +197,11 @@ class CycleRunner:
         """Answer those who asked for a preemption that none is needed. The unit is tried again, which binds it."""
         cluster, now_us = self._cluster, self._tools.clock.now_us()
         pods = pods_by_ordinal(cluster, unit)
-        self._answer_probes(unit.key, uncommitted(cluster, pods, verdict, fitting(decision), now_us))
+        self._probes.tell(unit.key, uncommitted(cluster, pods, verdict, fitting(decision), now_us))
         if cluster.queue.landed(unit.key):
             mutation = Mutation(cluster, now_us)
             settle_unit(mutation, unit.key)
             mutation.finish()
-
-    def _answer_probes(self, unit: ObjectKey, record: DecisionRecord | None) -> None:
-        for waiter in self._probes.pop(unit, ()):
-            if not waiter.done():
-                waiter.set_result(record)
 
     def _exists(self, key: ObjectKey) -> bool:
         return self._cluster.state.get(key) is not None and key in self._cluster.queue.rows
@@ -249,7 +254,7 @@ class CycleRunner:
         """The unit goes to backoff with SchedulerError; if even that fails, it is left to the next wake-up."""
         if not self._exists(row.key):
             self._cluster.queue.landed(row.key)
-            self._answer_probes(row.key, None)
+            self._probes.tell(row.key, None)
             return
         now_us = self._tools.clock.now_us()
         record = DecisionRecord(
@@ -272,7 +277,7 @@ class CycleRunner:
             self._lost()
             raise
         self._decided(record)
-        self._answer_probes(unit.key, record)
+        self._probes.tell(unit.key, record)
         return record
 
     def _eviction(self, profile: str) -> Eviction:

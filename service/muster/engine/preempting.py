@@ -14,7 +14,7 @@ from muster.engine.cycle import fitting, uncommitted
 from muster.engine.hierarchy import Root, why_gated
 from muster.engine.layouts import faults_message
 from muster.engine.ports import Clock, DecisionRecord, UnitState
-from muster.engine.scheduling import root_of
+from muster.engine.scheduling import GONE, root_of
 from muster.engine.units import build_unit
 from muster.model.group import CompositePodGroup, PodGroup
 from muster.model.meta import ObjectKey
@@ -31,20 +31,29 @@ _RULES = {
 async def preempt(service: ClusterService, clock: Clock, call: PreemptCall) -> PreemptAnswer:
     """What one cycle that may preempt comes to. Raises NotFoundError, FailedPreconditionError."""
     root = root_of(service, call.unit)
-    held = _held(service, root)
-    if held is not None:
-        return _refused(service, held)
-    if call.validate_only:
-        record: DecisionRecord | None = await _tried(service, clock, root.key)
-    else:
-        record = await service.cycles.preempt(root.key)
+    found: Decision | DecisionRecord | None = _held(service, root)
+    if found is None and call.validate_only:
+        found = await _tried(service, clock, root.key)
+    elif found is None:
+        found = await _decided(service, root.key)
     await service.durable()
-    if record is None:
-        return _refused(service, Decision(root.key, DecisionCode.UNCHANGED, message=NOTHING_PENDING))
-    return PreemptAnswer(record, _why_not(service, record.decision))
+    if isinstance(found, Decision):
+        return _refused(service, found)
+    return PreemptAnswer(found, _why_not(service, found.decision))
+
+
+async def _decided(service: ClusterService, key: ObjectKey) -> DecisionRecord | Decision:
+    """What the unit's next cycle comes to; if it is gated or goes before that, what holds then."""
+    record = await service.cycles.preempt(key)
+    if record is not None:
+        return record
+    if service.cluster.state.get(key) is None:
+        return Decision(key, DecisionCode.UNCHANGED, message=GONE)
+    return _held(service, Root(key)) or await _decided(service, key)
 
 
 async def _tried(service: ClusterService, clock: Clock, key: ObjectKey) -> DecisionRecord:
+    """What a cycle would come to now."""
     unit = build_unit(service.cluster, key)
     pods = pods_by_ordinal(service.cluster, unit)
     verdict = await service.cycles.verdict(unit)

@@ -106,6 +106,7 @@ class ClusterRegistry:
         for service in self.services.values():
             service.revisions.fail(ending)
             service.decisions.fail(ending)
+            service.refuse_callers(ending)
             await service.stop()
             self._writer.schedule(service.cluster)
         await self._writer.close()
@@ -136,6 +137,7 @@ class ClusterRegistry:
         gone = NotFoundError("CLUSTER_NOT_FOUND", f"cluster {name!r} was deleted", [("Cluster", name)])
         service.revisions.fail(gone)
         service.decisions.fail(gone)
+        service.refuse_callers(gone)
         self._telemetry.queue_depth(name, [])
 
     async def _load(self, name: str, *, created: bool) -> Cluster:
@@ -201,6 +203,7 @@ class ClusterRegistry:
             self._writer.abandon(service.cluster, "it is being loaded again")
             await service.stop()
             self._writer.abandon(service.cluster, "it is being loaded again")
+            service.refuse_callers(service.being_loaded())
             self._pool.forget(name)
             service.replace(await self._load_patiently(name))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from muster.core.decision import Decision, DecisionCode
 from muster.engine.api import PositionedUnit, ScheduleAnswer, ScheduleCall
@@ -16,6 +17,8 @@ from muster.engine.ports import Clock, DecisionRecord, UnitState
 from muster.engine.units import build_unit
 from muster.model.meta import GROUP_KINDS, POD, ObjectKey
 from muster.model.pod import Pod
+
+GONE = "the unit is gone"
 
 
 def root_of(service: ClusterService, named: ObjectKey) -> Root:
@@ -51,12 +54,11 @@ async def schedule(
     held = await _held(service, root, last)
     deadline = clock.monotonic() + call.wait_seconds if call.wait_seconds is not None else None
     answer = await _first_cycle(service, root.key, last) if held is None else held
-    while deadline is not None and not _is_over(service, answer):
-        seen = answer.decision.revision if answer.decision is not None else 0
-        later = await _next(service, root.key, seen, deadline - clock.monotonic())
-        if later is None:
-            break
-        answer = _answer(service, root.key, later, fresh=True)
+    if deadline is not None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, deadline - clock.monotonic())):
+                while not _is_over(service, answer):
+                    answer = await _later(service, call.unit, answer, last)
     await service.durable()
     return answer
 
@@ -84,21 +86,36 @@ async def _first_cycle(service: ClusterService, unit: ObjectKey, last: LastDecis
     if record is not None:
         return _answer(service, unit, record, fresh=True)
     if service.cluster.state.get(unit) is None:
-        return _synthetic(service, unit, DecisionCode.UNCHANGED, "the unit is gone")
+        return _gone(service, unit)
     held = await _held(service, Root(unit), last)
     return held if held is not None else await _first_cycle(service, unit, last)
 
 
-async def _next(service: ClusterService, unit: ObjectKey, seen: int, seconds: float) -> DecisionRecord | None:
-    """The unit's next decision after that of a revision, None if there is none in that time."""
-    last = service.cluster.last_decisions.get(unit)
-    if last is not None and last.revision > seen:
-        return last  # cycles do not wait for those who follow them
+async def _later(
+    service: ClusterService, named: ObjectKey, answer: ScheduleAnswer, last: LastDecision
+) -> ScheduleAnswer:
+    """What comes after an answer: the unit's next decision, that it is gone, or what holds of the unit it is part of by now."""
+    before = answer.decision
+    unit, seen = (
+        (root_of(service, named).key, 0) if before is None else (before.decision.unit, before.revision)
+    )
+    known = service.cluster.last_decisions.get(unit)
+    if known is not None and known.revision > seen:
+        return _answer(service, unit, known, fresh=True)  # cycles do not wait for those who follow them
+    record = await service.next_decision(unit)
+    if record is not None:
+        return _answer(service, unit, record, fresh=True)
     try:
-        async with asyncio.timeout(max(0.0, seconds)):
-            return await service.next_decision(unit)
-    except TimeoutError:
-        return None
+        root = root_of(service, named)
+    except NotFoundError:
+        return _gone(service, unit)
+    if root.key == unit:
+        return _gone(service, unit)
+    return await _held(service, root, last) or await _first_cycle(service, root.key, last)
+
+
+def _gone(service: ClusterService, unit: ObjectKey) -> ScheduleAnswer:
+    return _synthetic(service, unit, DecisionCode.UNCHANGED, GONE)
 
 
 async def _held(service: ClusterService, root: Root, last: LastDecision) -> ScheduleAnswer | None:

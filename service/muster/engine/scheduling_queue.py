@@ -77,6 +77,11 @@ class SchedulingQueue:
     def order(self, row: QueuedUnit) -> Order:
         """The sort key: priority, asked for by a caller, time of the first pending pod, key."""
         return (-row.priority, self._front.get(row.key, 1), row.since_us, row.key)
+    def is_at_rest(self, key: ObjectKey) -> bool:
+        """Whether no cycle is to come for the unit as it is: it is gated, or has left the queue."""
+        row = self.get(key)
+        return row is None or row.state is UnitState.GATED
+
 
     def put(self, row: QueuedUnit) -> None:
         """Store a row; an unchanged one costs nothing."""
