@@ -61,14 +61,20 @@ class _Nodes:
 
 
 def refusal_of(
-    snapshot: Snapshot, profile: Profile, signature: Signature, domain: Domain, excluded: frozenset[str]
+    snapshot: Snapshot,
+    profile: Profile,
+    signature: Signature,
+    domain: Domain,
+    excluded: frozenset[str],
+    examples: int = 0,
 ) -> Refusal:
     """Why such a pod fits nowhere in the domain, what most nodes fail first.
 
-    Nodes that lack several resources count under each.
+    Nodes that lack several resources count under each. examples: so many refused nodes are named with each reason,
+    the first by name.
     """
     mask = _members(snapshot, domain)
-    nodes = _Nodes(int(np.count_nonzero(mask)), mask)
+    nodes = _Nodes(int(np.count_nonzero(mask)), mask, snapshot.nodes.names, examples)
     if not nodes.total:
         reason = Reason(NO_NODES, "there are no nodes", 0, {"nodes": "0"})
         return Refusal(Status.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,))
