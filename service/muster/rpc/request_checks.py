@@ -7,6 +7,7 @@ answers with the value in the model's form, whose content means nothing once a f
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import NamedTuple
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -22,7 +23,7 @@ from muster.rpc.limits import (
     MAX_REQUEST_ID_LENGTH,
     MAX_WAIT_SECONDS,
 )
-from muster.v1 import meta_pb2
+from muster.v1 import meta_pb2, scheduler_service_pb2
 from muster.validation.violations import INVALID, NOT_SUPPORTED, REQUIRED, TOO_MANY, Violation
 
 DEFAULT_CLUSTER = "default"
@@ -147,3 +148,26 @@ class RequestFaults:
         except (ValueError, OverflowError):
             self.add(field, INVALID, "a time is between the years 1 and 9999")
         return from_timestamp(time)
+
+
+class AskedUnit(NamedTuple):
+    """What a call for a cycle names: any object of a unit, and how long later cycles may be waited for."""
+
+    cluster: str
+    unit: ObjectKey
+    wait_seconds: float | None
+
+
+def asked_unit(
+    request: scheduler_service_pb2.ScheduleRequest | scheduler_service_pb2.PreemptRequest,
+) -> AskedUnit:
+    """The unit that a cycle is asked for. Raises InvalidArgumentError with all faults of the request."""
+    faults = RequestFaults()
+    cluster = faults.cluster(request.cluster)
+    unit = faults.ref(request.unit, "unit", present=request.HasField("unit"), allowed=UNIT_KINDS)
+    wait = None
+    if isinstance(request, scheduler_service_pb2.ScheduleRequest):
+        wait = faults.wait_seconds(request.wait, present=request.HasField("wait"))
+    faults.request_id(request.request_id)
+    faults.refuse()
+    return AskedUnit(cluster, unit, wait)

@@ -11,6 +11,7 @@ from muster.engine.api import (
     PositionedUnit,
     PreemptAnswer,
     PreemptCall,
+    RequestIdentity,
     ScheduleAnswer,
     ScheduleCall,
     SchedulingEngine,
@@ -22,7 +23,7 @@ from muster.rpc.lists import checked_uid
 from muster.rpc.pagination import KeptLists, PageTokens
 from muster.rpc.queue_pages import QueueLister, encode_unit
 from muster.rpc.replay import AnswerEncoder, identity_of
-from muster.rpc.request_checks import UNIT_KINDS, RequestFaults
+from muster.rpc.request_checks import AskedUnit, RequestFaults, asked_unit
 from muster.rpc.telemetry_port import RpcTelemetry
 from muster.rpc.watch import WatchStream
 from muster.v1 import scheduler_service_pb2 as pb
@@ -54,53 +55,39 @@ class SchedulerServicer(scheduler_service_pb2_grpc.SchedulerServiceServicer):
 
     async def Schedule(self, request: pb.ScheduleRequest, context: Context) -> pb.ScheduleResponse:
         """One cycle for the unit that `unit` belongs to; with `wait`, cycles until it is scheduled or the time is over."""
-        faults = RequestFaults()
-        cluster = faults.cluster(request.cluster)
-        unit = faults.ref(request.unit, "unit", present=request.HasField("unit"), allowed=UNIT_KINDS)
-        wait = faults.wait_seconds(request.wait, present=request.HasField("wait"))
-        faults.request_id(request.request_id)
-        faults.refuse()
-        identity = identity_of("Schedule", request.request_id, request)
-        if identity is not None and (kept := await self._engine.find_replay(cluster, identity)) is not None:
+        asked = asked_unit(request)
+        identity, kept = await self._before("Schedule", request, asked)
+        if kept is not None:
             return pb.ScheduleResponse.FromString(kept)
-        if request.unit.uid:
-            await checked_uid(self._engine, cluster, unit, request.unit.uid)
         encoder = AnswerEncoder[ScheduleAnswer, pb.ScheduleResponse](
-            lambda answer: _schedule_response(cluster, answer)
+            lambda answer: _schedule_response(asked.cluster, answer)
         )
         call = ScheduleCall(
-            cluster=cluster,
-            unit=unit,
-            validate_only=request.validate_only,
-            wait_seconds=wait,
-            identity=identity,
-            encode_answer=encoder.to_bytes if identity is not None else None,
+            asked.cluster, asked.unit, request.validate_only, asked.wait_seconds, identity, encoder.to_bytes
         )
         return encoder.message(await self._engine.schedule(call))
 
     async def Preempt(self, request: pb.PreemptRequest, context: Context) -> pb.PreemptResponse:
         """One cycle for the unit that `unit` belongs to, which may evict others for it and binds nothing."""
-        faults = RequestFaults()
-        cluster = faults.cluster(request.cluster)
-        unit = faults.ref(request.unit, "unit", present=request.HasField("unit"), allowed=UNIT_KINDS)
-        faults.request_id(request.request_id)
-        faults.refuse()
-        identity = identity_of("Preempt", request.request_id, request)
-        if identity is not None and (kept := await self._engine.find_replay(cluster, identity)) is not None:
+        asked = asked_unit(request)
+        identity, kept = await self._before("Preempt", request, asked)
+        if kept is not None:
             return pb.PreemptResponse.FromString(kept)
-        if request.unit.uid:
-            await checked_uid(self._engine, cluster, unit, request.unit.uid)
         encoder = AnswerEncoder[PreemptAnswer, pb.PreemptResponse](
-            lambda answer: _preempt_response(cluster, answer)
+            lambda answer: _preempt_response(asked.cluster, answer)
         )
-        call = PreemptCall(
-            cluster=cluster,
-            unit=unit,
-            validate_only=request.validate_only,
-            identity=identity,
-            encode_answer=encoder.to_bytes if identity is not None else None,
-        )
+        call = PreemptCall(asked.cluster, asked.unit, request.validate_only, identity, encoder.to_bytes)
         return encoder.message(await self._engine.preempt(call))
+
+    async def _before(
+        self, method: str, request: pb.ScheduleRequest | pb.PreemptRequest, asked: AskedUnit
+    ) -> tuple[RequestIdentity | None, bytes | None]:
+        """The request's identity, and the answer that is kept for it; without one the unit's uid is checked."""
+        identity = identity_of(method, request.request_id, request)
+        kept = await self._engine.find_replay(asked.cluster, identity) if identity is not None else None
+        if kept is None and request.unit.uid:
+            await checked_uid(self._engine, asked.cluster, asked.unit, request.unit.uid)
+        return identity, kept
 
     async def Simulate(self, request: pb.SimulateRequest, context: Context) -> pb.SimulateResponse:
         _refuse_unimplemented(
