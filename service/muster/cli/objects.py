@@ -10,7 +10,8 @@ from google.protobuf.message import Message
 from rich.markup import escape
 
 from muster.cli.decision_views import decision_line
-from muster.cli.group_tree import GROUPS, hierarchy_view, read_hierarchy
+from muster.cli.group_tree import hierarchy_view
+from muster.cli.hierarchy import GROUPS, read_hierarchy
 from muster.cli.kinds import kind_of, kinds_of, metadata_of, ref, ref_of, shown_ref
 from muster.cli.object_tables import object_table, pod_state
 from muster.cli.output import print_line, print_message, progress, show
