@@ -63,13 +63,13 @@ MESSAGES = {
         "cluster inline{objects} overlay{objects removed drained_nodes} units whole_queue "
         "without_preemption time_limit"
     ),
-    "SimulateResponse": "decisions totals partial revision",
+    "SimulateResponse": "decisions totals{resources domains} partial revision",
     "ExplainRequest": "cluster unit what_would_help",
     "ExplainResponse": "queue last_decision result helps revision",
     "WatchDecisionsRequest": "cluster from_revision units codes",
     "WatchDecisionsResponse": "decisions revision",
-    "GetDecisionRequest": "cluster id",
-    "GetDecisionResponse": "decision",
+    "GetDecisionRequest": "cluster id rerun",
+    "GetDecisionResponse": "decision rerun{equal same_input decision differences not_possible}",
     "ListDecisionsRequest": "cluster unit start_time end_time codes page_size page_token",
     "ListDecisionsResponse": "decisions next_page_token",
     "GetQueueRequest": "cluster states page_size page_token",

@@ -27,7 +27,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from muster.v1 import meta_pb2 as muster_dot_v1_dot_meta__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18muster/v1/decision.proto\x12\tmuster.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14muster/v1/meta.proto\"\xf1\x03\n\x08\x44\x65\x63ision\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07\x63luster\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\x12\x19\n\x11snapshot_revision\x18\x04 \x01(\x03\x12\"\n\x04unit\x18\x05 \x01(\x0b\x32\x14.muster.v1.ObjectRef\x12%\n\x04\x63ode\x18\x06 \x01(\x0e\x32\x17.muster.v1.DecisionCode\x12\x0f\n\x07message\x18\x07 \x01(\t\x12&\n\x06result\x18\x08 \x01(\x0b\x32\x16.muster.v1.GroupResult\x12+\n\x0b\x61ssignments\x18\t \x01(\x0b\x32\x16.muster.v1.Assignments\x12\x1b\n\x13\x61ssignments_omitted\x18\n \x01(\x08\x12)\n\npreemption\x18\x0b \x01(\x0b\x32\x15.muster.v1.Preemption\x12!\n\x06search\x18\x0c \x01(\x0b\x32\x11.muster.v1.Search\x12\x10\n\x08trace_id\x18\r \x01(\t\x12\x0f\n\x07profile\x18\x0e \x01(\t\x12/\n\x0b\x63reate_time\x18\x0f \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x08\x64uration\x18\x10 \x01(\x0b\x32\x19.google.protobuf.Duration\"\x88\x03\n\x0bGroupResult\x12!\n\x03ref\x18\x01 \x01(\x0b\x32\x14.muster.v1.ObjectRef\x12&\n\x06status\x18\x02 \x01(\x0e\x32\x16.muster.v1.GroupStatus\x12\x16\n\x0erequired_count\x18\x03 \x01(\x05\x12\x17\n\x0fsatisfied_count\x18\x04 \x01(\x05\x12\x17\n\x0fremaining_count\x18\x05 \x01(\x05\x12\x1b\n\x13unschedulable_count\x18\x06 \x01(\x05\x12\x1a\n\x12unresolvable_count\x18\x07 \x01(\x05\x12\x12\n\ndomain_key\x18\x08 \x01(\t\x12\x14\n\x0c\x64omain_value\x18\t \x01(\t\x12\x18\n\x10\x63\x61ndidates_tried\x18\n \x01(\x05\x12\x19\n\x11\x63\x61ndidates_pruned\x18\x0b \x01(\x05\x12\"\n\x07reasons\x18\x0c \x03(\x0b\x32\x11.muster.v1.Reason\x12(\n\x08\x63hildren\x18\r \x03(\x0b\x32\x16.muster.v1.GroupResult\"\x9c\x01\n\x06Reason\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x12\n\nnode_count\x18\x03 \x01(\x05\x12/\n\x07\x64\x65tails\x18\x04 \x03(\x0b\x32\x1e.muster.v1.Reason.DetailsEntry\x1a.\n\x0c\x44\x65tailsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"V\n\x06Search\x12!\n\x03\x65nd\x18\x01 \x01(\x0e\x32\x14.muster.v1.SearchEnd\x12\x13\n\x0bnodes_spent\x18\x02 \x01(\x03\x12\x14\n\x0cnodes_budget\x18\x03 \x01(\x03\"_\n\x0b\x41ssignments\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\r\n\x05nodes\x18\x02 \x03(\t\x12\x0c\n\x04pods\x18\x03 \x03(\t\x12\x0c\n\x04uids\x18\x04 \x03(\t\x12\x12\n\nnode_index\x18\x05 \x03(\x05\"\xc4\x01\n\nPreemption\x12*\n\x07victims\x18\x01 \x03(\x0b\x32\x19.muster.v1.DisruptionUnit\x12,\n\treprieved\x18\x02 \x03(\x0b\x32\x19.muster.v1.DisruptionUnit\x12\x19\n\x11\x62udget_violations\x18\x03 \x01(\x05\x12+\n\x0bnominations\x18\x04 \x01(\x0b\x32\x16.muster.v1.Assignments\x12\x14\n\x0cnot_possible\x18\x05 \x01(\t\"\x95\x01\n\x0e\x44isruptionUnit\x12!\n\x03ref\x18\x01 \x01(\x0b\x32\x14.muster.v1.ObjectRef\x12\x10\n\x08priority\x18\x02 \x01(\x05\x12\x17\n\x0fviolates_budget\x18\x03 \x01(\x08\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12%\n\x04pods\x18\x05 \x03(\x0b\x32\x17.muster.v1.DisruptedPod\"m\n\x0c\x44isruptedPod\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0b\n\x03uid\x18\x03 \x01(\t\x12\x11\n\tnode_name\x18\x04 \x01(\t\x12\x1c\n\x14grace_period_seconds\x18\x05 \x01(\x03*\x81\x03\n\x0c\x44\x65\x63isionCode\x12\x1d\n\x19\x44\x45\x43ISION_CODE_UNSPECIFIED\x10\x00\x12\x1b\n\x17\x44\x45\x43ISION_CODE_SCHEDULED\x10\x01\x12(\n$DECISION_CODE_WAITING_FOR_PREEMPTION\x10\x02\x12)\n%DECISION_CODE_FITS_WITHOUT_PREEMPTION\x10\x03\x12\x1f\n\x1b\x44\x45\x43ISION_CODE_UNSCHEDULABLE\x10\x04\x12\x30\n,DECISION_CODE_UNSCHEDULABLE_AND_UNRESOLVABLE\x10\x05\x12\x19\n\x15\x44\x45\x43ISION_CODE_INVALID\x10\x06\x12!\n\x1d\x44\x45\x43ISION_CODE_SCHEDULER_ERROR\x10\x07\x12\x17\n\x13\x44\x45\x43ISION_CODE_GATED\x10\x08\x12\x19\n\x15\x44\x45\x43ISION_CODE_PENDING\x10\t\x12\x1b\n\x17\x44\x45\x43ISION_CODE_UNCHANGED\x10\n*\xad\x01\n\x0bGroupStatus\x12\x1c\n\x18GROUP_STATUS_UNSPECIFIED\x10\x00\x12\x18\n\x14GROUP_STATUS_SUCCESS\x10\x01\x12\x15\n\x11GROUP_STATUS_WAIT\x10\x02\x12\x1e\n\x1aGROUP_STATUS_UNSCHEDULABLE\x10\x03\x12/\n+GROUP_STATUS_UNSCHEDULABLE_AND_UNRESOLVABLE\x10\x04*\x8f\x01\n\tSearchEnd\x12\x1a\n\x16SEARCH_END_UNSPECIFIED\x10\x00\x12\x19\n\x15SEARCH_END_NOT_NEEDED\x10\x01\x12\x14\n\x10SEARCH_END_FOUND\x10\x02\x12\x18\n\x14SEARCH_END_EXHAUSTED\x10\x03\x12\x1b\n\x17SEARCH_END_BUDGET_SPENT\x10\x04\x42&Z$muster.dev/client/muster/v1;musterv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18muster/v1/decision.proto\x12\tmuster.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14muster/v1/meta.proto\"\x87\x04\n\x08\x44\x65\x63ision\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07\x63luster\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\x12\x19\n\x11snapshot_revision\x18\x04 \x01(\x03\x12\"\n\x04unit\x18\x05 \x01(\x0b\x32\x14.muster.v1.ObjectRef\x12%\n\x04\x63ode\x18\x06 \x01(\x0e\x32\x17.muster.v1.DecisionCode\x12\x0f\n\x07message\x18\x07 \x01(\t\x12&\n\x06result\x18\x08 \x01(\x0b\x32\x16.muster.v1.GroupResult\x12+\n\x0b\x61ssignments\x18\t \x01(\x0b\x32\x16.muster.v1.Assignments\x12\x1b\n\x13\x61ssignments_omitted\x18\n \x01(\x08\x12)\n\npreemption\x18\x0b \x01(\x0b\x32\x15.muster.v1.Preemption\x12!\n\x06search\x18\x0c \x01(\x0b\x32\x11.muster.v1.Search\x12\x10\n\x08trace_id\x18\r \x01(\t\x12\x0f\n\x07profile\x18\x0e \x01(\t\x12/\n\x0b\x63reate_time\x18\x0f \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x08\x64uration\x18\x10 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x0cinput_digest\x18\x11 \x01(\t\"\x88\x03\n\x0bGroupResult\x12!\n\x03ref\x18\x01 \x01(\x0b\x32\x14.muster.v1.ObjectRef\x12&\n\x06status\x18\x02 \x01(\x0e\x32\x16.muster.v1.GroupStatus\x12\x16\n\x0erequired_count\x18\x03 \x01(\x05\x12\x17\n\x0fsatisfied_count\x18\x04 \x01(\x05\x12\x17\n\x0fremaining_count\x18\x05 \x01(\x05\x12\x1b\n\x13unschedulable_count\x18\x06 \x01(\x05\x12\x1a\n\x12unresolvable_count\x18\x07 \x01(\x05\x12\x12\n\ndomain_key\x18\x08 \x01(\t\x12\x14\n\x0c\x64omain_value\x18\t \x01(\t\x12\x18\n\x10\x63\x61ndidates_tried\x18\n \x01(\x05\x12\x19\n\x11\x63\x61ndidates_pruned\x18\x0b \x01(\x05\x12\"\n\x07reasons\x18\x0c \x03(\x0b\x32\x11.muster.v1.Reason\x12(\n\x08\x63hildren\x18\r \x03(\x0b\x32\x16.muster.v1.GroupResult\"\x9c\x01\n\x06Reason\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x12\n\nnode_count\x18\x03 \x01(\x05\x12/\n\x07\x64\x65tails\x18\x04 \x03(\x0b\x32\x1e.muster.v1.Reason.DetailsEntry\x1a.\n\x0c\x44\x65tailsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"V\n\x06Search\x12!\n\x03\x65nd\x18\x01 \x01(\x0e\x32\x14.muster.v1.SearchEnd\x12\x13\n\x0bnodes_spent\x18\x02 \x01(\x03\x12\x14\n\x0cnodes_budget\x18\x03 \x01(\x03\"_\n\x0b\x41ssignments\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\r\n\x05nodes\x18\x02 \x03(\t\x12\x0c\n\x04pods\x18\x03 \x03(\t\x12\x0c\n\x04uids\x18\x04 \x03(\t\x12\x12\n\nnode_index\x18\x05 \x03(\x05\"\xc4\x01\n\nPreemption\x12*\n\x07victims\x18\x01 \x03(\x0b\x32\x19.muster.v1.DisruptionUnit\x12,\n\treprieved\x18\x02 \x03(\x0b\x32\x19.muster.v1.DisruptionUnit\x12\x19\n\x11\x62udget_violations\x18\x03 \x01(\x05\x12+\n\x0bnominations\x18\x04 \x01(\x0b\x32\x16.muster.v1.Assignments\x12\x14\n\x0cnot_possible\x18\x05 \x01(\t\"\x95\x01\n\x0e\x44isruptionUnit\x12!\n\x03ref\x18\x01 \x01(\x0b\x32\x14.muster.v1.ObjectRef\x12\x10\n\x08priority\x18\x02 \x01(\x05\x12\x17\n\x0fviolates_budget\x18\x03 \x01(\x08\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12%\n\x04pods\x18\x05 \x03(\x0b\x32\x17.muster.v1.DisruptedPod\"m\n\x0c\x44isruptedPod\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0b\n\x03uid\x18\x03 \x01(\t\x12\x11\n\tnode_name\x18\x04 \x01(\t\x12\x1c\n\x14grace_period_seconds\x18\x05 \x01(\x03*\x81\x03\n\x0c\x44\x65\x63isionCode\x12\x1d\n\x19\x44\x45\x43ISION_CODE_UNSPECIFIED\x10\x00\x12\x1b\n\x17\x44\x45\x43ISION_CODE_SCHEDULED\x10\x01\x12(\n$DECISION_CODE_WAITING_FOR_PREEMPTION\x10\x02\x12)\n%DECISION_CODE_FITS_WITHOUT_PREEMPTION\x10\x03\x12\x1f\n\x1b\x44\x45\x43ISION_CODE_UNSCHEDULABLE\x10\x04\x12\x30\n,DECISION_CODE_UNSCHEDULABLE_AND_UNRESOLVABLE\x10\x05\x12\x19\n\x15\x44\x45\x43ISION_CODE_INVALID\x10\x06\x12!\n\x1d\x44\x45\x43ISION_CODE_SCHEDULER_ERROR\x10\x07\x12\x17\n\x13\x44\x45\x43ISION_CODE_GATED\x10\x08\x12\x19\n\x15\x44\x45\x43ISION_CODE_PENDING\x10\t\x12\x1b\n\x17\x44\x45\x43ISION_CODE_UNCHANGED\x10\n*\xad\x01\n\x0bGroupStatus\x12\x1c\n\x18GROUP_STATUS_UNSPECIFIED\x10\x00\x12\x18\n\x14GROUP_STATUS_SUCCESS\x10\x01\x12\x15\n\x11GROUP_STATUS_WAIT\x10\x02\x12\x1e\n\x1aGROUP_STATUS_UNSCHEDULABLE\x10\x03\x12/\n+GROUP_STATUS_UNSCHEDULABLE_AND_UNRESOLVABLE\x10\x04*\x8f\x01\n\tSearchEnd\x12\x1a\n\x16SEARCH_END_UNSPECIFIED\x10\x00\x12\x19\n\x15SEARCH_END_NOT_NEEDED\x10\x01\x12\x14\n\x10SEARCH_END_FOUND\x10\x02\x12\x18\n\x14SEARCH_END_EXHAUSTED\x10\x03\x12\x1b\n\x17SEARCH_END_BUDGET_SPENT\x10\x04\x42&Z$muster.dev/client/muster/v1;musterv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,28 +37,28 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._serialized_options = b'Z$muster.dev/client/muster/v1;musterv1'
   _globals['_REASON_DETAILSENTRY']._loaded_options = None
   _globals['_REASON_DETAILSENTRY']._serialized_options = b'8\001'
-  _globals['_DECISIONCODE']._serialized_start=1828
-  _globals['_DECISIONCODE']._serialized_end=2213
-  _globals['_GROUPSTATUS']._serialized_start=2216
-  _globals['_GROUPSTATUS']._serialized_end=2389
-  _globals['_SEARCHEND']._serialized_start=2392
-  _globals['_SEARCHEND']._serialized_end=2535
+  _globals['_DECISIONCODE']._serialized_start=1850
+  _globals['_DECISIONCODE']._serialized_end=2235
+  _globals['_GROUPSTATUS']._serialized_start=2238
+  _globals['_GROUPSTATUS']._serialized_end=2411
+  _globals['_SEARCHEND']._serialized_start=2414
+  _globals['_SEARCHEND']._serialized_end=2557
   _globals['_DECISION']._serialized_start=127
-  _globals['_DECISION']._serialized_end=624
-  _globals['_GROUPRESULT']._serialized_start=627
-  _globals['_GROUPRESULT']._serialized_end=1019
-  _globals['_REASON']._serialized_start=1022
-  _globals['_REASON']._serialized_end=1178
-  _globals['_REASON_DETAILSENTRY']._serialized_start=1132
-  _globals['_REASON_DETAILSENTRY']._serialized_end=1178
-  _globals['_SEARCH']._serialized_start=1180
-  _globals['_SEARCH']._serialized_end=1266
-  _globals['_ASSIGNMENTS']._serialized_start=1268
-  _globals['_ASSIGNMENTS']._serialized_end=1363
-  _globals['_PREEMPTION']._serialized_start=1366
-  _globals['_PREEMPTION']._serialized_end=1562
-  _globals['_DISRUPTIONUNIT']._serialized_start=1565
-  _globals['_DISRUPTIONUNIT']._serialized_end=1714
-  _globals['_DISRUPTEDPOD']._serialized_start=1716
-  _globals['_DISRUPTEDPOD']._serialized_end=1825
+  _globals['_DECISION']._serialized_end=646
+  _globals['_GROUPRESULT']._serialized_start=649
+  _globals['_GROUPRESULT']._serialized_end=1041
+  _globals['_REASON']._serialized_start=1044
+  _globals['_REASON']._serialized_end=1200
+  _globals['_REASON_DETAILSENTRY']._serialized_start=1154
+  _globals['_REASON_DETAILSENTRY']._serialized_end=1200
+  _globals['_SEARCH']._serialized_start=1202
+  _globals['_SEARCH']._serialized_end=1288
+  _globals['_ASSIGNMENTS']._serialized_start=1290
+  _globals['_ASSIGNMENTS']._serialized_end=1385
+  _globals['_PREEMPTION']._serialized_start=1388
+  _globals['_PREEMPTION']._serialized_end=1584
+  _globals['_DISRUPTIONUNIT']._serialized_start=1587
+  _globals['_DISRUPTIONUNIT']._serialized_end=1736
+  _globals['_DISRUPTEDPOD']._serialized_start=1738
+  _globals['_DISRUPTEDPOD']._serialized_end=1847
 # @@protoc_insertion_point(module_scope)

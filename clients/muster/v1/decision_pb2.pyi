@@ -169,6 +169,7 @@ class Decision(_message.Message):
     PROFILE_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     DURATION_FIELD_NUMBER: _builtins.int
+    INPUT_DIGEST_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Unique in the cluster; empty if nothing was stored (`validate_only`, Simulate)."""
     cluster: _builtins.str
@@ -189,6 +190,10 @@ class Decision(_message.Message):
     """W3C trace id, 32 hexadecimal digits; empty if the cycle was not traced."""
     profile: _builtins.str
     """Name of the profile that decided."""
+    input_digest: _builtins.str
+    """Digest of what was decided on: the snapshot's revision, the profile with all its settings, the tree of groups with
+    its pods. 32 hexadecimal digits; empty for decisions that no cycle made. Outside what makes decisions equal.
+    """
     @_builtins.property
     def unit(self) -> _meta_pb2.ObjectRef:
         """The root of the hierarchy, or the pod without a group."""
@@ -238,10 +243,11 @@ class Decision(_message.Message):
         profile: _builtins.str = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
         duration: _duration_pb2.Duration | None = ...,
+        input_digest: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["assignments", b"assignments", "create_time", b"create_time", "duration", b"duration", "preemption", b"preemption", "result", b"result", "search", b"search", "unit", b"unit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignments", b"assignments", "assignments_omitted", b"assignments_omitted", "cluster", b"cluster", "code", b"code", "create_time", b"create_time", "duration", b"duration", "id", b"id", "message", b"message", "preemption", b"preemption", "profile", b"profile", "result", b"result", "revision", b"revision", "search", b"search", "snapshot_revision", b"snapshot_revision", "trace_id", b"trace_id", "unit", b"unit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignments", b"assignments", "assignments_omitted", b"assignments_omitted", "cluster", b"cluster", "code", b"code", "create_time", b"create_time", "duration", b"duration", "id", b"id", "input_digest", b"input_digest", "message", b"message", "preemption", b"preemption", "profile", b"profile", "result", b"result", "revision", b"revision", "search", b"search", "snapshot_revision", b"snapshot_revision", "trace_id", b"trace_id", "unit", b"unit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

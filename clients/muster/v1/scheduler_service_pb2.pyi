@@ -198,7 +198,7 @@ class SimulateRequest(_message.Message):
 
     @_builtins.property
     def units(self) -> _containers.RepeatedCompositeFieldContainer[_meta_pb2.ObjectRef]:
-        """Units to decide, in this order."""
+        """Units to decide, in this order, each on what those before it leave; at most 1 000."""
 
     @_builtins.property
     def time_limit(self) -> _duration_pb2.Duration:
@@ -278,15 +278,17 @@ class Overlay(_message.Message):
     DRAINED_NODES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def objects(self) -> _containers.RepeatedCompositeFieldContainer[_object_pb2.Object]:
-        """Added, or put in place of objects of the same kind, namespace and name."""
+        """Added, or put in place of objects of the same kind, namespace and name, as Apply would; at most 20 000, each
+        name of a PodBatch counts.
+        """
 
     @_builtins.property
     def removed(self) -> _containers.RepeatedCompositeFieldContainer[_meta_pb2.ObjectRef]:
-        """Taken away at once, without protection or grace."""
+        """Taken away at once, without protection or grace, before `objects` are put."""
 
     @_builtins.property
     def drained_nodes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Names of nodes that take nothing new and whose pods become pending."""
+        """Names of nodes, after all other changes, that take nothing new and whose pods become pending."""
 
     def __init__(
         self,
@@ -314,7 +316,7 @@ class SimulateResponse(_message.Message):
     PARTIAL_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
     partial: _builtins.bool
-    """Whether units were left undecided because time was over."""
+    """Whether units were left undecided because time was over, or because the queue has more than 10 000."""
     revision: _builtins.int
     """The revision of the base; 0 with `inline`."""
     @_builtins.property
@@ -355,6 +357,8 @@ class SimulationTotals(_message.Message):
     PENDING_PODS_FIELD_NUMBER: _builtins.int
     VICTIM_PODS_FIELD_NUMBER: _builtins.int
     BUDGET_VIOLATIONS_FIELD_NUMBER: _builtins.int
+    RESOURCES_FIELD_NUMBER: _builtins.int
+    DOMAINS_FIELD_NUMBER: _builtins.int
     units: _builtins.int
     """Units decided."""
     scheduled_units: _builtins.int
@@ -371,6 +375,14 @@ class SimulationTotals(_message.Message):
     """Pods that would be evicted."""
     budget_violations: _builtins.int
     """Pods that would be evicted beyond what budgets allow."""
+    @_builtins.property
+    def resources(self) -> _containers.RepeatedCompositeFieldContainer[Global___ResourceUse]:
+        """What all nodes offer and what would be in use, by name of the resource."""
+
+    @_builtins.property
+    def domains(self) -> _containers.RepeatedCompositeFieldContainer[Global___DomainUse]:
+        """The same for each domain of the label keys that groups are constrained by, by key and value; at most 1 000."""
+
     def __init__(
         self,
         *,
@@ -382,14 +394,99 @@ class SimulationTotals(_message.Message):
         pending_pods: _builtins.int = ...,
         victim_pods: _builtins.int = ...,
         budget_violations: _builtins.int = ...,
+        resources: _abc.Iterable[Global___ResourceUse] | None = ...,
+        domains: _abc.Iterable[Global___DomainUse] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget_violations", b"budget_violations", "pending_pods", b"pending_pods", "placed_pods", b"placed_pods", "preempting_units", b"preempting_units", "scheduled_units", b"scheduled_units", "units", b"units", "unscheduled_units", b"unscheduled_units", "victim_pods", b"victim_pods"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget_violations", b"budget_violations", "domains", b"domains", "pending_pods", b"pending_pods", "placed_pods", b"placed_pods", "preempting_units", b"preempting_units", "resources", b"resources", "scheduled_units", b"scheduled_units", "units", b"units", "unscheduled_units", b"unscheduled_units", "victim_pods", b"victim_pods"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SimulationTotals: _TypeAlias = SimulationTotals  # noqa: Y015
+
+@_typing.final
+class ResourceUse(_message.Message):
+    """How much of one resource is in use on some nodes. Pods that would be on their way out use theirs still, nominated
+    ones nothing yet.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESOURCE_FIELD_NUMBER: _builtins.int
+    ALLOCATABLE_FIELD_NUMBER: _builtins.int
+    USED_FIELD_NUMBER: _builtins.int
+    USED_BEFORE_FIELD_NUMBER: _builtins.int
+    UTILIZATION_FIELD_NUMBER: _builtins.int
+    FRAGMENTATION_FIELD_NUMBER: _builtins.int
+    resource: _builtins.str
+    """Name of the resource: "cpu"."""
+    allocatable: _builtins.str
+    """What the nodes offer, a quantity."""
+    used: _builtins.str
+    """What pods would use of it, a quantity."""
+    used_before: _builtins.str
+    """What pods used of it before anything was decided or changed, a quantity."""
+    utilization: _builtins.float
+    """`used` as a share of `allocatable`, 0 if nothing is offered."""
+    fragmentation: _builtins.float
+    """The share of what is free that is of no use to the pods of the cluster: for a pod that asks for the resource it
+    is free on nodes that cannot take the pod for want of this or another resource. The mean over such pods, bound and
+    pending ones; 0 if there are none.
+    """
+    def __init__(
+        self,
+        *,
+        resource: _builtins.str = ...,
+        allocatable: _builtins.str = ...,
+        used: _builtins.str = ...,
+        used_before: _builtins.str = ...,
+        utilization: _builtins.float = ...,
+        fragmentation: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocatable", b"allocatable", "fragmentation", b"fragmentation", "resource", b"resource", "used", b"used", "used_before", b"used_before", "utilization", b"utilization"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResourceUse: _TypeAlias = ResourceUse  # noqa: Y015
+
+@_typing.final
+class DomainUse(_message.Message):
+    """One topology domain, and what is in use in it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    VALUE_FIELD_NUMBER: _builtins.int
+    NODES_FIELD_NUMBER: _builtins.int
+    RESOURCES_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    """The node label."""
+    value: _builtins.str
+    """Its value on the nodes of the domain."""
+    nodes: _builtins.int
+    """Nodes in the domain."""
+    @_builtins.property
+    def resources(self) -> _containers.RepeatedCompositeFieldContainer[Global___ResourceUse]:
+        """By name of the resource; those that the domain offers."""
+
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        value: _builtins.str = ...,
+        nodes: _builtins.int = ...,
+        resources: _abc.Iterable[Global___ResourceUse] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "nodes", b"nodes", "resources", b"resources", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DomainUse: _TypeAlias = DomainUse  # noqa: Y015
 
 @_typing.final
 class ExplainRequest(_message.Message):
@@ -607,19 +704,23 @@ class GetDecisionRequest(_message.Message):
 
     CLUSTER_FIELD_NUMBER: _builtins.int
     ID_FIELD_NUMBER: _builtins.int
+    RERUN_FIELD_NUMBER: _builtins.int
     cluster: _builtins.str
     """DNS label; empty is "default"."""
     id: _builtins.str
     """Required. As in Decision."""
+    rerun: _builtins.bool
+    """True also decides the same input again, if the revisions of it are still kept. Stores nothing."""
     def __init__(
         self,
         *,
         cluster: _builtins.str = ...,
         id: _builtins.str = ...,
+        rerun: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cluster", b"cluster", "id", b"id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cluster", b"cluster", "id", b"id", "rerun", b"rerun"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -632,22 +733,70 @@ class GetDecisionResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     DECISION_FIELD_NUMBER: _builtins.int
+    RERUN_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def decision(self) -> _decision_pb2.Decision:
         """The record."""
+
+    @_builtins.property
+    def rerun(self) -> Global___DecisionRerun:
+        """Only with `rerun`."""
 
     def __init__(
         self,
         *,
         decision: _decision_pb2.Decision | None = ...,
+        rerun: Global___DecisionRerun | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "rerun", b"rerun"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "rerun", b"rerun"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetDecisionResponse: _TypeAlias = GetDecisionResponse  # noqa: Y015
+
+@_typing.final
+class DecisionRerun(_message.Message):
+    """A recorded decision made again from the same input."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EQUAL_FIELD_NUMBER: _builtins.int
+    SAME_INPUT_FIELD_NUMBER: _builtins.int
+    DECISION_FIELD_NUMBER: _builtins.int
+    DIFFERENCES_FIELD_NUMBER: _builtins.int
+    NOT_POSSIBLE_FIELD_NUMBER: _builtins.int
+    equal: _builtins.bool
+    """Whether the decision came out equal: `code`, `result`, `assignments`, `preemption` and `search`."""
+    same_input: _builtins.bool
+    """Whether the input is the same: its digest is that of the record."""
+    not_possible: _builtins.str
+    """Why it could not be made again, or could not be compared; empty if it was."""
+    @_builtins.property
+    def decision(self) -> _decision_pb2.Decision:
+        """The decision of now. Absent if it could not be made."""
+
+    @_builtins.property
+    def differences(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Fields of the decision that differ, by their names."""
+
+    def __init__(
+        self,
+        *,
+        equal: _builtins.bool = ...,
+        same_input: _builtins.bool = ...,
+        decision: _decision_pb2.Decision | None = ...,
+        differences: _abc.Iterable[_builtins.str] | None = ...,
+        not_possible: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "differences", b"differences", "equal", b"equal", "not_possible", b"not_possible", "same_input", b"same_input"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DecisionRerun: _TypeAlias = DecisionRerun  # noqa: Y015
 
 @_typing.final
 class ListDecisionsRequest(_message.Message):

@@ -178,11 +178,11 @@ type SearchEnd int32
 const (
 	// Not an end.
 	SearchEnd_SEARCH_END_UNSPECIFIED SearchEnd = 0
-	// Greedy placement succeeded, or a bound proved that none exists.
+	// Greedy placement succeeded, or no search was allowed (greedy only, no budget left for this unit).
 	SearchEnd_SEARCH_END_NOT_NEEDED SearchEnd = 1
 	// A placement was found.
 	SearchEnd_SEARCH_END_FOUND SearchEnd = 2
-	// No placement exists: proved.
+	// No placement exists: proved, by the search or by a bound before it.
 	SearchEnd_SEARCH_END_EXHAUSTED SearchEnd = 3
 	// Neither found nor ruled out within the budget.
 	SearchEnd_SEARCH_END_BUDGET_SPENT SearchEnd = 4
@@ -271,7 +271,10 @@ type Decision struct {
 	// When the decision was committed.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// How long the cycle took, from snapshot to commit.
-	Duration      *durationpb.Duration `protobuf:"bytes,16,opt,name=duration,proto3" json:"duration,omitempty"`
+	Duration *durationpb.Duration `protobuf:"bytes,16,opt,name=duration,proto3" json:"duration,omitempty"`
+	// Digest of what was decided on: the snapshot's revision, the profile with all its settings, the tree of groups with
+	// its pods. 32 hexadecimal digits; empty for decisions that no cycle made. Outside what makes decisions equal.
+	InputDigest   string `protobuf:"bytes,17,opt,name=input_digest,json=inputDigest,proto3" json:"input_digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -416,6 +419,13 @@ func (x *Decision) GetDuration() *durationpb.Duration {
 		return x.Duration
 	}
 	return nil
+}
+
+func (x *Decision) GetInputDigest() string {
+	if x != nil {
+		return x.InputDigest
+	}
+	return ""
 }
 
 // The outcome of one group, with the counts that its status follows from: Success S >= M; Wait S < M <= S+R;
@@ -1044,7 +1054,7 @@ var File_muster_v1_decision_proto protoreflect.FileDescriptor
 
 const file_muster_v1_decision_proto_rawDesc = "" +
 	"\n" +
-	"\x18muster/v1/decision.proto\x12\tmuster.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14muster/v1/meta.proto\"\x94\x05\n" +
+	"\x18muster/v1/decision.proto\x12\tmuster.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14muster/v1/meta.proto\"\xb7\x05\n" +
 	"\bDecision\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12\x1a\n" +
@@ -1065,7 +1075,8 @@ const file_muster_v1_decision_proto_rawDesc = "" +
 	"\aprofile\x18\x0e \x01(\tR\aprofile\x12;\n" +
 	"\vcreate_time\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x125\n" +
-	"\bduration\x18\x10 \x01(\v2\x19.google.protobuf.DurationR\bduration\"\xb9\x04\n" +
+	"\bduration\x18\x10 \x01(\v2\x19.google.protobuf.DurationR\bduration\x12!\n" +
+	"\finput_digest\x18\x11 \x01(\tR\vinputDigest\"\xb9\x04\n" +
 	"\vGroupResult\x12&\n" +
 	"\x03ref\x18\x01 \x01(\v2\x14.muster.v1.ObjectRefR\x03ref\x12.\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x16.muster.v1.GroupStatusR\x06status\x12%\n" +

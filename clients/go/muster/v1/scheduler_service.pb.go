@@ -305,7 +305,7 @@ type SimulateRequest struct {
 	Base isSimulateRequest_Base `protobuf_oneof:"base"`
 	// Changes on top of the base.
 	Overlay *Overlay `protobuf:"bytes,4,opt,name=overlay,proto3" json:"overlay,omitempty"`
-	// Units to decide, in this order.
+	// Units to decide, in this order, each on what those before it leave; at most 1 000.
 	Units []*ObjectRef `protobuf:"bytes,5,rep,name=units,proto3" json:"units,omitempty"`
 	// True decides every unit of the queue, in its order. Exactly one of `units` and `whole_queue` must be
 	// given.
@@ -519,11 +519,12 @@ func (x *InlineBase) GetObjects() []*Object {
 // Changes that are made to a copy before it is decided on.
 type Overlay struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Added, or put in place of objects of the same kind, namespace and name.
+	// Added, or put in place of objects of the same kind, namespace and name, as Apply would; at most 20 000, each
+	// name of a PodBatch counts.
 	Objects []*Object `protobuf:"bytes,1,rep,name=objects,proto3" json:"objects,omitempty"`
-	// Taken away at once, without protection or grace.
+	// Taken away at once, without protection or grace, before `objects` are put.
 	Removed []*ObjectRef `protobuf:"bytes,2,rep,name=removed,proto3" json:"removed,omitempty"`
-	// Names of nodes that take nothing new and whose pods become pending.
+	// Names of nodes, after all other changes, that take nothing new and whose pods become pending.
 	DrainedNodes  []string `protobuf:"bytes,3,rep,name=drained_nodes,json=drainedNodes,proto3" json:"drained_nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -587,7 +588,7 @@ type SimulateResponse struct {
 	Decisions []*Decision `protobuf:"bytes,1,rep,name=decisions,proto3" json:"decisions,omitempty"`
 	// Sums over the decisions.
 	Totals *SimulationTotals `protobuf:"bytes,2,opt,name=totals,proto3" json:"totals,omitempty"`
-	// Whether units were left undecided because time was over.
+	// Whether units were left undecided because time was over, or because the queue has more than 10 000.
 	Partial bool `protobuf:"varint,3,opt,name=partial,proto3" json:"partial,omitempty"`
 	// The revision of the base; 0 with `inline`.
 	Revision      int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
@@ -672,8 +673,12 @@ type SimulationTotals struct {
 	VictimPods int32 `protobuf:"varint,7,opt,name=victim_pods,json=victimPods,proto3" json:"victim_pods,omitempty"`
 	// Pods that would be evicted beyond what budgets allow.
 	BudgetViolations int32 `protobuf:"varint,8,opt,name=budget_violations,json=budgetViolations,proto3" json:"budget_violations,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// What all nodes offer and what would be in use, by name of the resource.
+	Resources []*ResourceUse `protobuf:"bytes,9,rep,name=resources,proto3" json:"resources,omitempty"`
+	// The same for each domain of the label keys that groups are constrained by, by key and value; at most 1 000.
+	Domains       []*DomainUse `protobuf:"bytes,10,rep,name=domains,proto3" json:"domains,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SimulationTotals) Reset() {
@@ -762,6 +767,187 @@ func (x *SimulationTotals) GetBudgetViolations() int32 {
 	return 0
 }
 
+func (x *SimulationTotals) GetResources() []*ResourceUse {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
+}
+
+func (x *SimulationTotals) GetDomains() []*DomainUse {
+	if x != nil {
+		return x.Domains
+	}
+	return nil
+}
+
+// How much of one resource is in use on some nodes. Pods that would be on their way out use theirs still, nominated
+// ones nothing yet.
+type ResourceUse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the resource: "cpu".
+	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	// What the nodes offer, a quantity.
+	Allocatable string `protobuf:"bytes,2,opt,name=allocatable,proto3" json:"allocatable,omitempty"`
+	// What pods would use of it, a quantity.
+	Used string `protobuf:"bytes,3,opt,name=used,proto3" json:"used,omitempty"`
+	// What pods used of it before anything was decided or changed, a quantity.
+	UsedBefore string `protobuf:"bytes,4,opt,name=used_before,json=usedBefore,proto3" json:"used_before,omitempty"`
+	// `used` as a share of `allocatable`, 0 if nothing is offered.
+	Utilization float64 `protobuf:"fixed64,5,opt,name=utilization,proto3" json:"utilization,omitempty"`
+	// The share of what is free that is of no use to the pods of the cluster: for a pod that asks for the resource it
+	// is free on nodes that cannot take the pod for want of this or another resource. The mean over such pods, bound and
+	// pending ones; 0 if there are none.
+	Fragmentation float64 `protobuf:"fixed64,6,opt,name=fragmentation,proto3" json:"fragmentation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResourceUse) Reset() {
+	*x = ResourceUse{}
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResourceUse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResourceUse) ProtoMessage() {}
+
+func (x *ResourceUse) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResourceUse.ProtoReflect.Descriptor instead.
+func (*ResourceUse) Descriptor() ([]byte, []int) {
+	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ResourceUse) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *ResourceUse) GetAllocatable() string {
+	if x != nil {
+		return x.Allocatable
+	}
+	return ""
+}
+
+func (x *ResourceUse) GetUsed() string {
+	if x != nil {
+		return x.Used
+	}
+	return ""
+}
+
+func (x *ResourceUse) GetUsedBefore() string {
+	if x != nil {
+		return x.UsedBefore
+	}
+	return ""
+}
+
+func (x *ResourceUse) GetUtilization() float64 {
+	if x != nil {
+		return x.Utilization
+	}
+	return 0
+}
+
+func (x *ResourceUse) GetFragmentation() float64 {
+	if x != nil {
+		return x.Fragmentation
+	}
+	return 0
+}
+
+// One topology domain, and what is in use in it.
+type DomainUse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The node label.
+	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Its value on the nodes of the domain.
+	Value string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	// Nodes in the domain.
+	Nodes int32 `protobuf:"varint,3,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	// By name of the resource; those that the domain offers.
+	Resources     []*ResourceUse `protobuf:"bytes,4,rep,name=resources,proto3" json:"resources,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DomainUse) Reset() {
+	*x = DomainUse{}
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DomainUse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DomainUse) ProtoMessage() {}
+
+func (x *DomainUse) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DomainUse.ProtoReflect.Descriptor instead.
+func (*DomainUse) Descriptor() ([]byte, []int) {
+	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *DomainUse) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *DomainUse) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *DomainUse) GetNodes() int32 {
+	if x != nil {
+		return x.Nodes
+	}
+	return 0
+}
+
+func (x *DomainUse) GetResources() []*ResourceUse {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
+}
+
 // Request of Explain.
 type ExplainRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -777,7 +963,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[10]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -789,7 +975,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[10]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -802,7 +988,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{10}
+	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ExplainRequest) GetCluster() string {
@@ -845,7 +1031,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[11]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -857,7 +1043,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[11]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -870,7 +1056,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{11}
+	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ExplainResponse) GetQueue() *UnitQueueState {
@@ -927,7 +1113,7 @@ type Help struct {
 
 func (x *Help) Reset() {
 	*x = Help{}
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[12]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -939,7 +1125,7 @@ func (x *Help) String() string {
 func (*Help) ProtoMessage() {}
 
 func (x *Help) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[12]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -952,7 +1138,7 @@ func (x *Help) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Help.ProtoReflect.Descriptor instead.
 func (*Help) Descriptor() ([]byte, []int) {
-	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{12}
+	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Help) GetCode() string {
@@ -1007,7 +1193,7 @@ type WatchDecisionsRequest struct {
 
 func (x *WatchDecisionsRequest) Reset() {
 	*x = WatchDecisionsRequest{}
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[13]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1019,7 +1205,7 @@ func (x *WatchDecisionsRequest) String() string {
 func (*WatchDecisionsRequest) ProtoMessage() {}
 
 func (x *WatchDecisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[13]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1032,7 +1218,7 @@ func (x *WatchDecisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchDecisionsRequest.ProtoReflect.Descriptor instead.
 func (*WatchDecisionsRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{13}
+	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *WatchDecisionsRequest) GetCluster() string {
@@ -1076,7 +1262,7 @@ type WatchDecisionsResponse struct {
 
 func (x *WatchDecisionsResponse) Reset() {
 	*x = WatchDecisionsResponse{}
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[14]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1088,7 +1274,7 @@ func (x *WatchDecisionsResponse) String() string {
 func (*WatchDecisionsResponse) ProtoMessage() {}
 
 func (x *WatchDecisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[14]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1101,7 +1287,7 @@ func (x *WatchDecisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchDecisionsResponse.ProtoReflect.Descriptor instead.
 func (*WatchDecisionsResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{14}
+	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *WatchDecisionsResponse) GetDecisions() []*Decision {
@@ -1124,14 +1310,16 @@ type GetDecisionRequest struct {
 	// DNS label; empty is "default".
 	Cluster string `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
 	// Required. As in Decision.
-	Id            string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// True also decides the same input again, if the revisions of it are still kept. Stores nothing.
+	Rerun         bool `protobuf:"varint,3,opt,name=rerun,proto3" json:"rerun,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetDecisionRequest) Reset() {
 	*x = GetDecisionRequest{}
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[15]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1143,7 +1331,7 @@ func (x *GetDecisionRequest) String() string {
 func (*GetDecisionRequest) ProtoMessage() {}
 
 func (x *GetDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[15]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1156,7 +1344,7 @@ func (x *GetDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDecisionRequest.ProtoReflect.Descriptor instead.
 func (*GetDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{15}
+	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GetDecisionRequest) GetCluster() string {
@@ -1173,18 +1361,27 @@ func (x *GetDecisionRequest) GetId() string {
 	return ""
 }
 
+func (x *GetDecisionRequest) GetRerun() bool {
+	if x != nil {
+		return x.Rerun
+	}
+	return false
+}
+
 // Response of GetDecision.
 type GetDecisionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The record.
-	Decision      *Decision `protobuf:"bytes,1,opt,name=decision,proto3" json:"decision,omitempty"`
+	Decision *Decision `protobuf:"bytes,1,opt,name=decision,proto3" json:"decision,omitempty"`
+	// Only with `rerun`.
+	Rerun         *DecisionRerun `protobuf:"bytes,2,opt,name=rerun,proto3" json:"rerun,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetDecisionResponse) Reset() {
 	*x = GetDecisionResponse{}
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[16]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1196,7 +1393,7 @@ func (x *GetDecisionResponse) String() string {
 func (*GetDecisionResponse) ProtoMessage() {}
 
 func (x *GetDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[16]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1209,7 +1406,7 @@ func (x *GetDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDecisionResponse.ProtoReflect.Descriptor instead.
 func (*GetDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{16}
+	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GetDecisionResponse) GetDecision() *Decision {
@@ -1217,6 +1414,95 @@ func (x *GetDecisionResponse) GetDecision() *Decision {
 		return x.Decision
 	}
 	return nil
+}
+
+func (x *GetDecisionResponse) GetRerun() *DecisionRerun {
+	if x != nil {
+		return x.Rerun
+	}
+	return nil
+}
+
+// A recorded decision made again from the same input.
+type DecisionRerun struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether the decision came out equal: `code`, `result`, `assignments`, `preemption` and `search`.
+	Equal bool `protobuf:"varint,1,opt,name=equal,proto3" json:"equal,omitempty"`
+	// Whether the input is the same: its digest is that of the record.
+	SameInput bool `protobuf:"varint,2,opt,name=same_input,json=sameInput,proto3" json:"same_input,omitempty"`
+	// The decision of now. Absent if it could not be made.
+	Decision *Decision `protobuf:"bytes,3,opt,name=decision,proto3" json:"decision,omitempty"`
+	// Fields of the decision that differ, by their names.
+	Differences []string `protobuf:"bytes,4,rep,name=differences,proto3" json:"differences,omitempty"`
+	// Why it could not be made again, or could not be compared; empty if it was.
+	NotPossible   string `protobuf:"bytes,5,opt,name=not_possible,json=notPossible,proto3" json:"not_possible,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DecisionRerun) Reset() {
+	*x = DecisionRerun{}
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DecisionRerun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DecisionRerun) ProtoMessage() {}
+
+func (x *DecisionRerun) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DecisionRerun.ProtoReflect.Descriptor instead.
+func (*DecisionRerun) Descriptor() ([]byte, []int) {
+	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *DecisionRerun) GetEqual() bool {
+	if x != nil {
+		return x.Equal
+	}
+	return false
+}
+
+func (x *DecisionRerun) GetSameInput() bool {
+	if x != nil {
+		return x.SameInput
+	}
+	return false
+}
+
+func (x *DecisionRerun) GetDecision() *Decision {
+	if x != nil {
+		return x.Decision
+	}
+	return nil
+}
+
+func (x *DecisionRerun) GetDifferences() []string {
+	if x != nil {
+		return x.Differences
+	}
+	return nil
+}
+
+func (x *DecisionRerun) GetNotPossible() string {
+	if x != nil {
+		return x.NotPossible
+	}
+	return ""
 }
 
 // Request of ListDecisions. Filters that are set must all hold.
@@ -1242,7 +1528,7 @@ type ListDecisionsRequest struct {
 
 func (x *ListDecisionsRequest) Reset() {
 	*x = ListDecisionsRequest{}
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[17]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1254,7 +1540,7 @@ func (x *ListDecisionsRequest) String() string {
 func (*ListDecisionsRequest) ProtoMessage() {}
 
 func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[17]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1267,7 +1553,7 @@ func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListDecisionsRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{17}
+	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListDecisionsRequest) GetCluster() string {
@@ -1334,7 +1620,7 @@ type ListDecisionsResponse struct {
 
 func (x *ListDecisionsResponse) Reset() {
 	*x = ListDecisionsResponse{}
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[18]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1346,7 +1632,7 @@ func (x *ListDecisionsResponse) String() string {
 func (*ListDecisionsResponse) ProtoMessage() {}
 
 func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[18]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1359,7 +1645,7 @@ func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListDecisionsResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{18}
+	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ListDecisionsResponse) GetDecisions() []*Decision {
@@ -1400,7 +1686,7 @@ type GetQueueRequest struct {
 
 func (x *GetQueueRequest) Reset() {
 	*x = GetQueueRequest{}
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[19]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1412,7 +1698,7 @@ func (x *GetQueueRequest) String() string {
 func (*GetQueueRequest) ProtoMessage() {}
 
 func (x *GetQueueRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[19]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1425,7 +1711,7 @@ func (x *GetQueueRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetQueueRequest.ProtoReflect.Descriptor instead.
 func (*GetQueueRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{19}
+	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GetQueueRequest) GetCluster() string {
@@ -1481,7 +1767,7 @@ type GetQueueResponse struct {
 
 func (x *GetQueueResponse) Reset() {
 	*x = GetQueueResponse{}
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[20]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1493,7 +1779,7 @@ func (x *GetQueueResponse) String() string {
 func (*GetQueueResponse) ProtoMessage() {}
 
 func (x *GetQueueResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[20]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1506,7 +1792,7 @@ func (x *GetQueueResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetQueueResponse.ProtoReflect.Descriptor instead.
 func (*GetQueueResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{20}
+	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetQueueResponse) GetUnits() []*UnitQueueState {
@@ -1613,7 +1899,7 @@ const file_muster_v1_scheduler_service_proto_rawDesc = "" +
 	"\tdecisions\x18\x01 \x03(\v2\x13.muster.v1.DecisionR\tdecisions\x123\n" +
 	"\x06totals\x18\x02 \x01(\v2\x1b.muster.v1.SimulationTotalsR\x06totals\x12\x18\n" +
 	"\apartial\x18\x03 \x01(\bR\apartial\x12\x1a\n" +
-	"\brevision\x18\x04 \x01(\x03R\brevision\"\xbb\x02\n" +
+	"\brevision\x18\x04 \x01(\x03R\brevision\"\xa1\x03\n" +
 	"\x10SimulationTotals\x12\x14\n" +
 	"\x05units\x18\x01 \x01(\x05R\x05units\x12'\n" +
 	"\x0fscheduled_units\x18\x02 \x01(\x05R\x0escheduledUnits\x12)\n" +
@@ -1624,7 +1910,23 @@ const file_muster_v1_scheduler_service_proto_rawDesc = "" +
 	"\fpending_pods\x18\x06 \x01(\x05R\vpendingPods\x12\x1f\n" +
 	"\vvictim_pods\x18\a \x01(\x05R\n" +
 	"victimPods\x12+\n" +
-	"\x11budget_violations\x18\b \x01(\x05R\x10budgetViolations\"|\n" +
+	"\x11budget_violations\x18\b \x01(\x05R\x10budgetViolations\x124\n" +
+	"\tresources\x18\t \x03(\v2\x16.muster.v1.ResourceUseR\tresources\x12.\n" +
+	"\adomains\x18\n" +
+	" \x03(\v2\x14.muster.v1.DomainUseR\adomains\"\xc8\x01\n" +
+	"\vResourceUse\x12\x1a\n" +
+	"\bresource\x18\x01 \x01(\tR\bresource\x12 \n" +
+	"\vallocatable\x18\x02 \x01(\tR\vallocatable\x12\x12\n" +
+	"\x04used\x18\x03 \x01(\tR\x04used\x12\x1f\n" +
+	"\vused_before\x18\x04 \x01(\tR\n" +
+	"usedBefore\x12 \n" +
+	"\vutilization\x18\x05 \x01(\x01R\vutilization\x12$\n" +
+	"\rfragmentation\x18\x06 \x01(\x01R\rfragmentation\"\x7f\n" +
+	"\tDomainUse\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\x12\x14\n" +
+	"\x05nodes\x18\x03 \x01(\x05R\x05nodes\x124\n" +
+	"\tresources\x18\x04 \x03(\v2\x16.muster.v1.ResourceUseR\tresources\"|\n" +
 	"\x0eExplainRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12(\n" +
 	"\x04unit\x18\x02 \x01(\v2\x14.muster.v1.ObjectRefR\x04unit\x12&\n" +
@@ -1652,12 +1954,21 @@ const file_muster_v1_scheduler_service_proto_rawDesc = "" +
 	"\x0e_from_revision\"g\n" +
 	"\x16WatchDecisionsResponse\x121\n" +
 	"\tdecisions\x18\x01 \x03(\v2\x13.muster.v1.DecisionR\tdecisions\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\x03R\brevision\">\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision\"T\n" +
 	"\x12GetDecisionRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x0e\n" +
-	"\x02id\x18\x02 \x01(\tR\x02id\"F\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x14\n" +
+	"\x05rerun\x18\x03 \x01(\bR\x05rerun\"v\n" +
 	"\x13GetDecisionResponse\x12/\n" +
-	"\bdecision\x18\x01 \x01(\v2\x13.muster.v1.DecisionR\bdecision\"\xb7\x02\n" +
+	"\bdecision\x18\x01 \x01(\v2\x13.muster.v1.DecisionR\bdecision\x12.\n" +
+	"\x05rerun\x18\x02 \x01(\v2\x18.muster.v1.DecisionRerunR\x05rerun\"\xba\x01\n" +
+	"\rDecisionRerun\x12\x14\n" +
+	"\x05equal\x18\x01 \x01(\bR\x05equal\x12\x1d\n" +
+	"\n" +
+	"same_input\x18\x02 \x01(\bR\tsameInput\x12/\n" +
+	"\bdecision\x18\x03 \x01(\v2\x13.muster.v1.DecisionR\bdecision\x12 \n" +
+	"\vdifferences\x18\x04 \x03(\tR\vdifferences\x12!\n" +
+	"\fnot_possible\x18\x05 \x01(\tR\vnotPossible\"\xb7\x02\n" +
 	"\x14ListDecisionsRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12(\n" +
 	"\x04unit\x18\x02 \x01(\v2\x14.muster.v1.ObjectRefR\x04unit\x129\n" +
@@ -1709,7 +2020,7 @@ func file_muster_v1_scheduler_service_proto_rawDescGZIP() []byte {
 	return file_muster_v1_scheduler_service_proto_rawDescData
 }
 
-var file_muster_v1_scheduler_service_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_muster_v1_scheduler_service_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_muster_v1_scheduler_service_proto_goTypes = []any{
 	(*ScheduleRequest)(nil),        // 0: muster.v1.ScheduleRequest
 	(*ScheduleResponse)(nil),       // 1: muster.v1.ScheduleResponse
@@ -1721,89 +2032,97 @@ var file_muster_v1_scheduler_service_proto_goTypes = []any{
 	(*Overlay)(nil),                // 7: muster.v1.Overlay
 	(*SimulateResponse)(nil),       // 8: muster.v1.SimulateResponse
 	(*SimulationTotals)(nil),       // 9: muster.v1.SimulationTotals
-	(*ExplainRequest)(nil),         // 10: muster.v1.ExplainRequest
-	(*ExplainResponse)(nil),        // 11: muster.v1.ExplainResponse
-	(*Help)(nil),                   // 12: muster.v1.Help
-	(*WatchDecisionsRequest)(nil),  // 13: muster.v1.WatchDecisionsRequest
-	(*WatchDecisionsResponse)(nil), // 14: muster.v1.WatchDecisionsResponse
-	(*GetDecisionRequest)(nil),     // 15: muster.v1.GetDecisionRequest
-	(*GetDecisionResponse)(nil),    // 16: muster.v1.GetDecisionResponse
-	(*ListDecisionsRequest)(nil),   // 17: muster.v1.ListDecisionsRequest
-	(*ListDecisionsResponse)(nil),  // 18: muster.v1.ListDecisionsResponse
-	(*GetQueueRequest)(nil),        // 19: muster.v1.GetQueueRequest
-	(*GetQueueResponse)(nil),       // 20: muster.v1.GetQueueResponse
-	nil,                            // 21: muster.v1.Help.DetailsEntry
-	(*ObjectRef)(nil),              // 22: muster.v1.ObjectRef
-	(*durationpb.Duration)(nil),    // 23: google.protobuf.Duration
-	(*Decision)(nil),               // 24: muster.v1.Decision
-	(*UnitQueueState)(nil),         // 25: muster.v1.UnitQueueState
-	(*Object)(nil),                 // 26: muster.v1.Object
-	(*GroupResult)(nil),            // 27: muster.v1.GroupResult
-	(DecisionCode)(0),              // 28: muster.v1.DecisionCode
-	(*timestamppb.Timestamp)(nil),  // 29: google.protobuf.Timestamp
-	(UnitState)(0),                 // 30: muster.v1.UnitState
-	(*UnitStateCount)(nil),         // 31: muster.v1.UnitStateCount
-	(*PendingObject)(nil),          // 32: muster.v1.PendingObject
+	(*ResourceUse)(nil),            // 10: muster.v1.ResourceUse
+	(*DomainUse)(nil),              // 11: muster.v1.DomainUse
+	(*ExplainRequest)(nil),         // 12: muster.v1.ExplainRequest
+	(*ExplainResponse)(nil),        // 13: muster.v1.ExplainResponse
+	(*Help)(nil),                   // 14: muster.v1.Help
+	(*WatchDecisionsRequest)(nil),  // 15: muster.v1.WatchDecisionsRequest
+	(*WatchDecisionsResponse)(nil), // 16: muster.v1.WatchDecisionsResponse
+	(*GetDecisionRequest)(nil),     // 17: muster.v1.GetDecisionRequest
+	(*GetDecisionResponse)(nil),    // 18: muster.v1.GetDecisionResponse
+	(*DecisionRerun)(nil),          // 19: muster.v1.DecisionRerun
+	(*ListDecisionsRequest)(nil),   // 20: muster.v1.ListDecisionsRequest
+	(*ListDecisionsResponse)(nil),  // 21: muster.v1.ListDecisionsResponse
+	(*GetQueueRequest)(nil),        // 22: muster.v1.GetQueueRequest
+	(*GetQueueResponse)(nil),       // 23: muster.v1.GetQueueResponse
+	nil,                            // 24: muster.v1.Help.DetailsEntry
+	(*ObjectRef)(nil),              // 25: muster.v1.ObjectRef
+	(*durationpb.Duration)(nil),    // 26: google.protobuf.Duration
+	(*Decision)(nil),               // 27: muster.v1.Decision
+	(*UnitQueueState)(nil),         // 28: muster.v1.UnitQueueState
+	(*Object)(nil),                 // 29: muster.v1.Object
+	(*GroupResult)(nil),            // 30: muster.v1.GroupResult
+	(DecisionCode)(0),              // 31: muster.v1.DecisionCode
+	(*timestamppb.Timestamp)(nil),  // 32: google.protobuf.Timestamp
+	(UnitState)(0),                 // 33: muster.v1.UnitState
+	(*UnitStateCount)(nil),         // 34: muster.v1.UnitStateCount
+	(*PendingObject)(nil),          // 35: muster.v1.PendingObject
 }
 var file_muster_v1_scheduler_service_proto_depIdxs = []int32{
-	22, // 0: muster.v1.ScheduleRequest.unit:type_name -> muster.v1.ObjectRef
-	23, // 1: muster.v1.ScheduleRequest.wait:type_name -> google.protobuf.Duration
-	24, // 2: muster.v1.ScheduleResponse.decision:type_name -> muster.v1.Decision
-	25, // 3: muster.v1.ScheduleResponse.queue:type_name -> muster.v1.UnitQueueState
-	22, // 4: muster.v1.PreemptRequest.unit:type_name -> muster.v1.ObjectRef
-	24, // 5: muster.v1.PreemptResponse.decision:type_name -> muster.v1.Decision
+	25, // 0: muster.v1.ScheduleRequest.unit:type_name -> muster.v1.ObjectRef
+	26, // 1: muster.v1.ScheduleRequest.wait:type_name -> google.protobuf.Duration
+	27, // 2: muster.v1.ScheduleResponse.decision:type_name -> muster.v1.Decision
+	28, // 3: muster.v1.ScheduleResponse.queue:type_name -> muster.v1.UnitQueueState
+	25, // 4: muster.v1.PreemptRequest.unit:type_name -> muster.v1.ObjectRef
+	27, // 5: muster.v1.PreemptResponse.decision:type_name -> muster.v1.Decision
 	5,  // 6: muster.v1.SimulateRequest.cluster_base:type_name -> muster.v1.ClusterBase
 	6,  // 7: muster.v1.SimulateRequest.inline:type_name -> muster.v1.InlineBase
 	7,  // 8: muster.v1.SimulateRequest.overlay:type_name -> muster.v1.Overlay
-	22, // 9: muster.v1.SimulateRequest.units:type_name -> muster.v1.ObjectRef
-	23, // 10: muster.v1.SimulateRequest.time_limit:type_name -> google.protobuf.Duration
-	26, // 11: muster.v1.InlineBase.objects:type_name -> muster.v1.Object
-	26, // 12: muster.v1.Overlay.objects:type_name -> muster.v1.Object
-	22, // 13: muster.v1.Overlay.removed:type_name -> muster.v1.ObjectRef
-	24, // 14: muster.v1.SimulateResponse.decisions:type_name -> muster.v1.Decision
+	25, // 9: muster.v1.SimulateRequest.units:type_name -> muster.v1.ObjectRef
+	26, // 10: muster.v1.SimulateRequest.time_limit:type_name -> google.protobuf.Duration
+	29, // 11: muster.v1.InlineBase.objects:type_name -> muster.v1.Object
+	29, // 12: muster.v1.Overlay.objects:type_name -> muster.v1.Object
+	25, // 13: muster.v1.Overlay.removed:type_name -> muster.v1.ObjectRef
+	27, // 14: muster.v1.SimulateResponse.decisions:type_name -> muster.v1.Decision
 	9,  // 15: muster.v1.SimulateResponse.totals:type_name -> muster.v1.SimulationTotals
-	22, // 16: muster.v1.ExplainRequest.unit:type_name -> muster.v1.ObjectRef
-	25, // 17: muster.v1.ExplainResponse.queue:type_name -> muster.v1.UnitQueueState
-	24, // 18: muster.v1.ExplainResponse.last_decision:type_name -> muster.v1.Decision
-	27, // 19: muster.v1.ExplainResponse.result:type_name -> muster.v1.GroupResult
-	12, // 20: muster.v1.ExplainResponse.helps:type_name -> muster.v1.Help
-	22, // 21: muster.v1.Help.refs:type_name -> muster.v1.ObjectRef
-	21, // 22: muster.v1.Help.details:type_name -> muster.v1.Help.DetailsEntry
-	22, // 23: muster.v1.WatchDecisionsRequest.units:type_name -> muster.v1.ObjectRef
-	28, // 24: muster.v1.WatchDecisionsRequest.codes:type_name -> muster.v1.DecisionCode
-	24, // 25: muster.v1.WatchDecisionsResponse.decisions:type_name -> muster.v1.Decision
-	24, // 26: muster.v1.GetDecisionResponse.decision:type_name -> muster.v1.Decision
-	22, // 27: muster.v1.ListDecisionsRequest.unit:type_name -> muster.v1.ObjectRef
-	29, // 28: muster.v1.ListDecisionsRequest.start_time:type_name -> google.protobuf.Timestamp
-	29, // 29: muster.v1.ListDecisionsRequest.end_time:type_name -> google.protobuf.Timestamp
-	28, // 30: muster.v1.ListDecisionsRequest.codes:type_name -> muster.v1.DecisionCode
-	24, // 31: muster.v1.ListDecisionsResponse.decisions:type_name -> muster.v1.Decision
-	30, // 32: muster.v1.GetQueueRequest.states:type_name -> muster.v1.UnitState
-	25, // 33: muster.v1.GetQueueResponse.units:type_name -> muster.v1.UnitQueueState
-	31, // 34: muster.v1.GetQueueResponse.counts:type_name -> muster.v1.UnitStateCount
-	32, // 35: muster.v1.GetQueueResponse.pending_pod_groups:type_name -> muster.v1.PendingObject
-	32, // 36: muster.v1.GetQueueResponse.pending_pod_group_members:type_name -> muster.v1.PendingObject
-	0,  // 37: muster.v1.SchedulerService.Schedule:input_type -> muster.v1.ScheduleRequest
-	2,  // 38: muster.v1.SchedulerService.Preempt:input_type -> muster.v1.PreemptRequest
-	4,  // 39: muster.v1.SchedulerService.Simulate:input_type -> muster.v1.SimulateRequest
-	10, // 40: muster.v1.SchedulerService.Explain:input_type -> muster.v1.ExplainRequest
-	13, // 41: muster.v1.SchedulerService.WatchDecisions:input_type -> muster.v1.WatchDecisionsRequest
-	15, // 42: muster.v1.SchedulerService.GetDecision:input_type -> muster.v1.GetDecisionRequest
-	17, // 43: muster.v1.SchedulerService.ListDecisions:input_type -> muster.v1.ListDecisionsRequest
-	19, // 44: muster.v1.SchedulerService.GetQueue:input_type -> muster.v1.GetQueueRequest
-	1,  // 45: muster.v1.SchedulerService.Schedule:output_type -> muster.v1.ScheduleResponse
-	3,  // 46: muster.v1.SchedulerService.Preempt:output_type -> muster.v1.PreemptResponse
-	8,  // 47: muster.v1.SchedulerService.Simulate:output_type -> muster.v1.SimulateResponse
-	11, // 48: muster.v1.SchedulerService.Explain:output_type -> muster.v1.ExplainResponse
-	14, // 49: muster.v1.SchedulerService.WatchDecisions:output_type -> muster.v1.WatchDecisionsResponse
-	16, // 50: muster.v1.SchedulerService.GetDecision:output_type -> muster.v1.GetDecisionResponse
-	18, // 51: muster.v1.SchedulerService.ListDecisions:output_type -> muster.v1.ListDecisionsResponse
-	20, // 52: muster.v1.SchedulerService.GetQueue:output_type -> muster.v1.GetQueueResponse
-	45, // [45:53] is the sub-list for method output_type
-	37, // [37:45] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	10, // 16: muster.v1.SimulationTotals.resources:type_name -> muster.v1.ResourceUse
+	11, // 17: muster.v1.SimulationTotals.domains:type_name -> muster.v1.DomainUse
+	10, // 18: muster.v1.DomainUse.resources:type_name -> muster.v1.ResourceUse
+	25, // 19: muster.v1.ExplainRequest.unit:type_name -> muster.v1.ObjectRef
+	28, // 20: muster.v1.ExplainResponse.queue:type_name -> muster.v1.UnitQueueState
+	27, // 21: muster.v1.ExplainResponse.last_decision:type_name -> muster.v1.Decision
+	30, // 22: muster.v1.ExplainResponse.result:type_name -> muster.v1.GroupResult
+	14, // 23: muster.v1.ExplainResponse.helps:type_name -> muster.v1.Help
+	25, // 24: muster.v1.Help.refs:type_name -> muster.v1.ObjectRef
+	24, // 25: muster.v1.Help.details:type_name -> muster.v1.Help.DetailsEntry
+	25, // 26: muster.v1.WatchDecisionsRequest.units:type_name -> muster.v1.ObjectRef
+	31, // 27: muster.v1.WatchDecisionsRequest.codes:type_name -> muster.v1.DecisionCode
+	27, // 28: muster.v1.WatchDecisionsResponse.decisions:type_name -> muster.v1.Decision
+	27, // 29: muster.v1.GetDecisionResponse.decision:type_name -> muster.v1.Decision
+	19, // 30: muster.v1.GetDecisionResponse.rerun:type_name -> muster.v1.DecisionRerun
+	27, // 31: muster.v1.DecisionRerun.decision:type_name -> muster.v1.Decision
+	25, // 32: muster.v1.ListDecisionsRequest.unit:type_name -> muster.v1.ObjectRef
+	32, // 33: muster.v1.ListDecisionsRequest.start_time:type_name -> google.protobuf.Timestamp
+	32, // 34: muster.v1.ListDecisionsRequest.end_time:type_name -> google.protobuf.Timestamp
+	31, // 35: muster.v1.ListDecisionsRequest.codes:type_name -> muster.v1.DecisionCode
+	27, // 36: muster.v1.ListDecisionsResponse.decisions:type_name -> muster.v1.Decision
+	33, // 37: muster.v1.GetQueueRequest.states:type_name -> muster.v1.UnitState
+	28, // 38: muster.v1.GetQueueResponse.units:type_name -> muster.v1.UnitQueueState
+	34, // 39: muster.v1.GetQueueResponse.counts:type_name -> muster.v1.UnitStateCount
+	35, // 40: muster.v1.GetQueueResponse.pending_pod_groups:type_name -> muster.v1.PendingObject
+	35, // 41: muster.v1.GetQueueResponse.pending_pod_group_members:type_name -> muster.v1.PendingObject
+	0,  // 42: muster.v1.SchedulerService.Schedule:input_type -> muster.v1.ScheduleRequest
+	2,  // 43: muster.v1.SchedulerService.Preempt:input_type -> muster.v1.PreemptRequest
+	4,  // 44: muster.v1.SchedulerService.Simulate:input_type -> muster.v1.SimulateRequest
+	12, // 45: muster.v1.SchedulerService.Explain:input_type -> muster.v1.ExplainRequest
+	15, // 46: muster.v1.SchedulerService.WatchDecisions:input_type -> muster.v1.WatchDecisionsRequest
+	17, // 47: muster.v1.SchedulerService.GetDecision:input_type -> muster.v1.GetDecisionRequest
+	20, // 48: muster.v1.SchedulerService.ListDecisions:input_type -> muster.v1.ListDecisionsRequest
+	22, // 49: muster.v1.SchedulerService.GetQueue:input_type -> muster.v1.GetQueueRequest
+	1,  // 50: muster.v1.SchedulerService.Schedule:output_type -> muster.v1.ScheduleResponse
+	3,  // 51: muster.v1.SchedulerService.Preempt:output_type -> muster.v1.PreemptResponse
+	8,  // 52: muster.v1.SchedulerService.Simulate:output_type -> muster.v1.SimulateResponse
+	13, // 53: muster.v1.SchedulerService.Explain:output_type -> muster.v1.ExplainResponse
+	16, // 54: muster.v1.SchedulerService.WatchDecisions:output_type -> muster.v1.WatchDecisionsResponse
+	18, // 55: muster.v1.SchedulerService.GetDecision:output_type -> muster.v1.GetDecisionResponse
+	21, // 56: muster.v1.SchedulerService.ListDecisions:output_type -> muster.v1.ListDecisionsResponse
+	23, // 57: muster.v1.SchedulerService.GetQueue:output_type -> muster.v1.GetQueueResponse
+	50, // [50:58] is the sub-list for method output_type
+	42, // [42:50] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_muster_v1_scheduler_service_proto_init() }
@@ -1819,14 +2138,14 @@ func file_muster_v1_scheduler_service_proto_init() {
 		(*SimulateRequest_ClusterBase)(nil),
 		(*SimulateRequest_Inline)(nil),
 	}
-	file_muster_v1_scheduler_service_proto_msgTypes[13].OneofWrappers = []any{}
+	file_muster_v1_scheduler_service_proto_msgTypes[15].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_muster_v1_scheduler_service_proto_rawDesc), len(file_muster_v1_scheduler_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -22,7 +22,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file muster/v1/scheduler_service.proto.
  */
 export const file_muster_v1_scheduler_service: GenFile = /*@__PURE__*/
-  fileDesc("CiFtdXN0ZXIvdjEvc2NoZWR1bGVyX3NlcnZpY2UucHJvdG8SCW11c3Rlci52MSKaAQoPU2NoZWR1bGVSZXF1ZXN0Eg8KB2NsdXN0ZXIYASABKAkSIgoEdW5pdBgCIAEoCzIULm11c3Rlci52MS5PYmplY3RSZWYSFQoNdmFsaWRhdGVfb25seRgDIAEoCBInCgR3YWl0GAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhIKCnJlcXVlc3RfaWQYBSABKAkicgoQU2NoZWR1bGVSZXNwb25zZRIlCghkZWNpc2lvbhgBIAEoCzITLm11c3Rlci52MS5EZWNpc2lvbhINCgVmcmVzaBgCIAEoCBIoCgVxdWV1ZRgDIAEoCzIZLm11c3Rlci52MS5Vbml0UXVldWVTdGF0ZSJwCg5QcmVlbXB0UmVxdWVzdBIPCgdjbHVzdGVyGAEgASgJEiIKBHVuaXQYAiABKAsyFC5tdXN0ZXIudjEuT2JqZWN0UmVmEhUKDXZhbGlkYXRlX29ubHkYAyABKAgSEgoKcmVxdWVzdF9pZBgEIAEoCSI4Cg9QcmVlbXB0UmVzcG9uc2USJQoIZGVjaXNpb24YASABKAsyEy5tdXN0ZXIudjEuRGVjaXNpb24irQIKD1NpbXVsYXRlUmVxdWVzdBIPCgdjbHVzdGVyGAEgASgJEi4KDGNsdXN0ZXJfYmFzZRgCIAEoCzIWLm11c3Rlci52MS5DbHVzdGVyQmFzZUgAEicKBmlubGluZRgDIAEoCzIVLm11c3Rlci52MS5JbmxpbmVCYXNlSAASIwoHb3ZlcmxheRgEIAEoCzISLm11c3Rlci52MS5PdmVybGF5EiMKBXVuaXRzGAUgAygLMhQubXVzdGVyLnYxLk9iamVjdFJlZhITCgt3aG9sZV9xdWV1ZRgGIAEoCBIaChJ3aXRob3V0X3ByZWVtcHRpb24YByABKAgSLQoKdGltZV9saW1pdBgIIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIGCgRiYXNlIg0KC0NsdXN0ZXJCYXNlIjAKCklubGluZUJhc2USIgoHb2JqZWN0cxgBIAMoCzIRLm11c3Rlci52MS5PYmplY3QiawoHT3ZlcmxheRIiCgdvYmplY3RzGAEgAygLMhEubXVzdGVyLnYxLk9iamVjdBIlCgdyZW1vdmVkGAIgAygLMhQubXVzdGVyLnYxLk9iamVjdFJlZhIVCg1kcmFpbmVkX25vZGVzGAMgAygJIooBChBTaW11bGF0ZVJlc3BvbnNlEiYKCWRlY2lzaW9ucxgBIAMoCzITLm11c3Rlci52MS5EZWNpc2lvbhIrCgZ0b3RhbHMYAiABKAsyGy5tdXN0ZXIudjEuU2ltdWxhdGlvblRvdGFscxIPCgdwYXJ0aWFsGAMgASgIEhAKCHJldmlzaW9uGAQgASgDIsoBChBTaW11bGF0aW9uVG90YWxzEg0KBXVuaXRzGAEgASgFEhcKD3NjaGVkdWxlZF91bml0cxgCIAEoBRIYChBwcmVlbXB0aW5nX3VuaXRzGAMgASgFEhkKEXVuc2NoZWR1bGVkX3VuaXRzGAQgASgFEhMKC3BsYWNlZF9wb2RzGAUgASgFEhQKDHBlbmRpbmdfcG9kcxgGIAEoBRITCgt2aWN0aW1fcG9kcxgHIAEoBRIZChFidWRnZXRfdmlvbGF0aW9ucxgIIAEoBSJeCg5FeHBsYWluUmVxdWVzdBIPCgdjbHVzdGVyGAEgASgJEiIKBHVuaXQYAiABKAsyFC5tdXN0ZXIudjEuT2JqZWN0UmVmEhcKD3doYXRfd291bGRfaGVscBgDIAEoCCLBAQoPRXhwbGFpblJlc3BvbnNlEigKBXF1ZXVlGAEgASgLMhkubXVzdGVyLnYxLlVuaXRRdWV1ZVN0YXRlEioKDWxhc3RfZGVjaXNpb24YAiABKAsyEy5tdXN0ZXIudjEuRGVjaXNpb24SJgoGcmVzdWx0GAMgASgLMhYubXVzdGVyLnYxLkdyb3VwUmVzdWx0Eh4KBWhlbHBzGAQgAygLMg8ubXVzdGVyLnYxLkhlbHASEAoIcmV2aXNpb24YBSABKAMitwEKBEhlbHASDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEiIKBHJlZnMYAyADKAsyFC5tdXN0ZXIudjEuT2JqZWN0UmVmEg0KBWNvdW50GAQgASgFEi0KB2RldGFpbHMYBSADKAsyHC5tdXN0ZXIudjEuSGVscC5EZXRhaWxzRW50cnkaLgoMRGV0YWlsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiowEKFVdhdGNoRGVjaXNpb25zUmVxdWVzdBIPCgdjbHVzdGVyGAEgASgJEhoKDWZyb21fcmV2aXNpb24YAiABKANIAIgBARIjCgV1bml0cxgDIAMoCzIULm11c3Rlci52MS5PYmplY3RSZWYSJgoFY29kZXMYBCADKA4yFy5tdXN0ZXIudjEuRGVjaXNpb25Db2RlQhAKDl9mcm9tX3JldmlzaW9uIlIKFldhdGNoRGVjaXNpb25zUmVzcG9uc2USJgoJZGVjaXNpb25zGAEgAygLMhMubXVzdGVyLnYxLkRlY2lzaW9uEhAKCHJldmlzaW9uGAIgASgDIjEKEkdldERlY2lzaW9uUmVxdWVzdBIPCgdjbHVzdGVyGAEgASgJEgoKAmlkGAIgASgJIjwKE0dldERlY2lzaW9uUmVzcG9uc2USJQoIZGVjaXNpb24YASABKAsyEy5tdXN0ZXIudjEuRGVjaXNpb24i+AEKFExpc3REZWNpc2lvbnNSZXF1ZXN0Eg8KB2NsdXN0ZXIYASABKAkSIgoEdW5pdBgCIAEoCzIULm11c3Rlci52MS5PYmplY3RSZWYSLgoKc3RhcnRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKBWNvZGVzGAUgAygOMhcubXVzdGVyLnYxLkRlY2lzaW9uQ29kZRIRCglwYWdlX3NpemUYBiABKAUSEgoKcGFnZV90b2tlbhgHIAEoCSJqChVMaXN0RGVjaXNpb25zUmVzcG9uc2USJgoJZGVjaXNpb25zGAEgAygLMhMubXVzdGVyLnYxLkRlY2lzaW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIQCghyZXZpc2lvbhgDIAEoAyJvCg9HZXRRdWV1ZVJlcXVlc3QSDwoHY2x1c3RlchgBIAEoCRIkCgZzdGF0ZXMYAiADKA4yFC5tdXN0ZXIudjEuVW5pdFN0YXRlEhEKCXBhZ2Vfc2l6ZRgDIAEoBRISCgpwYWdlX3Rva2VuGAQgASgJIs4CChBHZXRRdWV1ZVJlc3BvbnNlEigKBXVuaXRzGAEgAygLMhkubXVzdGVyLnYxLlVuaXRRdWV1ZVN0YXRlEikKBmNvdW50cxgCIAMoCzIZLm11c3Rlci52MS5Vbml0U3RhdGVDb3VudBI0ChJwZW5kaW5nX3BvZF9ncm91cHMYAyADKAsyGC5tdXN0ZXIudjEuUGVuZGluZ09iamVjdBI7ChlwZW5kaW5nX3BvZF9ncm91cF9tZW1iZXJzGAQgAygLMhgubXVzdGVyLnYxLlBlbmRpbmdPYmplY3QSHwoXcGVuZGluZ19wb2RfZ3JvdXBfY291bnQYBSABKAUSJgoecGVuZGluZ19wb2RfZ3JvdXBfbWVtYmVyX2NvdW50GAYgASgFEhcKD25leHRfcGFnZV90b2tlbhgHIAEoCRIQCghyZXZpc2lvbhgIIAEoAzLgBAoQU2NoZWR1bGVyU2VydmljZRJDCghTY2hlZHVsZRIaLm11c3Rlci52MS5TY2hlZHVsZVJlcXVlc3QaGy5tdXN0ZXIudjEuU2NoZWR1bGVSZXNwb25zZRJACgdQcmVlbXB0EhkubXVzdGVyLnYxLlByZWVtcHRSZXF1ZXN0GhoubXVzdGVyLnYxLlByZWVtcHRSZXNwb25zZRJDCghTaW11bGF0ZRIaLm11c3Rlci52MS5TaW11bGF0ZVJlcXVlc3QaGy5tdXN0ZXIudjEuU2ltdWxhdGVSZXNwb25zZRJACgdFeHBsYWluEhkubXVzdGVyLnYxLkV4cGxhaW5SZXF1ZXN0GhoubXVzdGVyLnYxLkV4cGxhaW5SZXNwb25zZRJXCg5XYXRjaERlY2lzaW9ucxIgLm11c3Rlci52MS5XYXRjaERlY2lzaW9uc1JlcXVlc3QaIS5tdXN0ZXIudjEuV2F0Y2hEZWNpc2lvbnNSZXNwb25zZTABEkwKC0dldERlY2lzaW9uEh0ubXVzdGVyLnYxLkdldERlY2lzaW9uUmVxdWVzdBoeLm11c3Rlci52MS5HZXREZWNpc2lvblJlc3BvbnNlElIKDUxpc3REZWNpc2lvbnMSHy5tdXN0ZXIudjEuTGlzdERlY2lzaW9uc1JlcXVlc3QaIC5tdXN0ZXIudjEuTGlzdERlY2lzaW9uc1Jlc3BvbnNlEkMKCEdldFF1ZXVlEhoubXVzdGVyLnYxLkdldFF1ZXVlUmVxdWVzdBobLm11c3Rlci52MS5HZXRRdWV1ZVJlc3BvbnNlQiZaJG11c3Rlci5kZXYvY2xpZW50L211c3Rlci92MTttdXN0ZXJ2MWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_muster_v1_decision, file_muster_v1_meta, file_muster_v1_object, file_muster_v1_queue]);
+  fileDesc("CiFtdXN0ZXIvdjEvc2NoZWR1bGVyX3NlcnZpY2UucHJvdG8SCW11c3Rlci52MSKaAQoPU2NoZWR1bGVSZXF1ZXN0Eg8KB2NsdXN0ZXIYASABKAkSIgoEdW5pdBgCIAEoCzIULm11c3Rlci52MS5PYmplY3RSZWYSFQoNdmFsaWRhdGVfb25seRgDIAEoCBInCgR3YWl0GAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhIKCnJlcXVlc3RfaWQYBSABKAkicgoQU2NoZWR1bGVSZXNwb25zZRIlCghkZWNpc2lvbhgBIAEoCzITLm11c3Rlci52MS5EZWNpc2lvbhINCgVmcmVzaBgCIAEoCBIoCgVxdWV1ZRgDIAEoCzIZLm11c3Rlci52MS5Vbml0UXVldWVTdGF0ZSJwCg5QcmVlbXB0UmVxdWVzdBIPCgdjbHVzdGVyGAEgASgJEiIKBHVuaXQYAiABKAsyFC5tdXN0ZXIudjEuT2JqZWN0UmVmEhUKDXZhbGlkYXRlX29ubHkYAyABKAgSEgoKcmVxdWVzdF9pZBgEIAEoCSI4Cg9QcmVlbXB0UmVzcG9uc2USJQoIZGVjaXNpb24YASABKAsyEy5tdXN0ZXIudjEuRGVjaXNpb24irQIKD1NpbXVsYXRlUmVxdWVzdBIPCgdjbHVzdGVyGAEgASgJEi4KDGNsdXN0ZXJfYmFzZRgCIAEoCzIWLm11c3Rlci52MS5DbHVzdGVyQmFzZUgAEicKBmlubGluZRgDIAEoCzIVLm11c3Rlci52MS5JbmxpbmVCYXNlSAASIwoHb3ZlcmxheRgEIAEoCzISLm11c3Rlci52MS5PdmVybGF5EiMKBXVuaXRzGAUgAygLMhQubXVzdGVyLnYxLk9iamVjdFJlZhITCgt3aG9sZV9xdWV1ZRgGIAEoCBIaChJ3aXRob3V0X3ByZWVtcHRpb24YByABKAgSLQoKdGltZV9saW1pdBgIIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIGCgRiYXNlIg0KC0NsdXN0ZXJCYXNlIjAKCklubGluZUJhc2USIgoHb2JqZWN0cxgBIAMoCzIRLm11c3Rlci52MS5PYmplY3QiawoHT3ZlcmxheRIiCgdvYmplY3RzGAEgAygLMhEubXVzdGVyLnYxLk9iamVjdBIlCgdyZW1vdmVkGAIgAygLMhQubXVzdGVyLnYxLk9iamVjdFJlZhIVCg1kcmFpbmVkX25vZGVzGAMgAygJIooBChBTaW11bGF0ZVJlc3BvbnNlEiYKCWRlY2lzaW9ucxgBIAMoCzITLm11c3Rlci52MS5EZWNpc2lvbhIrCgZ0b3RhbHMYAiABKAsyGy5tdXN0ZXIudjEuU2ltdWxhdGlvblRvdGFscxIPCgdwYXJ0aWFsGAMgASgIEhAKCHJldmlzaW9uGAQgASgDIpwCChBTaW11bGF0aW9uVG90YWxzEg0KBXVuaXRzGAEgASgFEhcKD3NjaGVkdWxlZF91bml0cxgCIAEoBRIYChBwcmVlbXB0aW5nX3VuaXRzGAMgASgFEhkKEXVuc2NoZWR1bGVkX3VuaXRzGAQgASgFEhMKC3BsYWNlZF9wb2RzGAUgASgFEhQKDHBlbmRpbmdfcG9kcxgGIAEoBRITCgt2aWN0aW1fcG9kcxgHIAEoBRIZChFidWRnZXRfdmlvbGF0aW9ucxgIIAEoBRIpCglyZXNvdXJjZXMYCSADKAsyFi5tdXN0ZXIudjEuUmVzb3VyY2VVc2USJQoHZG9tYWlucxgKIAMoCzIULm11c3Rlci52MS5Eb21haW5Vc2UigwEKC1Jlc291cmNlVXNlEhAKCHJlc291cmNlGAEgASgJEhMKC2FsbG9jYXRhYmxlGAIgASgJEgwKBHVzZWQYAyABKAkSEwoLdXNlZF9iZWZvcmUYBCABKAkSEwoLdXRpbGl6YXRpb24YBSABKAESFQoNZnJhZ21lbnRhdGlvbhgGIAEoASJhCglEb21haW5Vc2USCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJEg0KBW5vZGVzGAMgASgFEikKCXJlc291cmNlcxgEIAMoCzIWLm11c3Rlci52MS5SZXNvdXJjZVVzZSJeCg5FeHBsYWluUmVxdWVzdBIPCgdjbHVzdGVyGAEgASgJEiIKBHVuaXQYAiABKAsyFC5tdXN0ZXIudjEuT2JqZWN0UmVmEhcKD3doYXRfd291bGRfaGVscBgDIAEoCCLBAQoPRXhwbGFpblJlc3BvbnNlEigKBXF1ZXVlGAEgASgLMhkubXVzdGVyLnYxLlVuaXRRdWV1ZVN0YXRlEioKDWxhc3RfZGVjaXNpb24YAiABKAsyEy5tdXN0ZXIudjEuRGVjaXNpb24SJgoGcmVzdWx0GAMgASgLMhYubXVzdGVyLnYxLkdyb3VwUmVzdWx0Eh4KBWhlbHBzGAQgAygLMg8ubXVzdGVyLnYxLkhlbHASEAoIcmV2aXNpb24YBSABKAMitwEKBEhlbHASDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEiIKBHJlZnMYAyADKAsyFC5tdXN0ZXIudjEuT2JqZWN0UmVmEg0KBWNvdW50GAQgASgFEi0KB2RldGFpbHMYBSADKAsyHC5tdXN0ZXIudjEuSGVscC5EZXRhaWxzRW50cnkaLgoMRGV0YWlsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiowEKFVdhdGNoRGVjaXNpb25zUmVxdWVzdBIPCgdjbHVzdGVyGAEgASgJEhoKDWZyb21fcmV2aXNpb24YAiABKANIAIgBARIjCgV1bml0cxgDIAMoCzIULm11c3Rlci52MS5PYmplY3RSZWYSJgoFY29kZXMYBCADKA4yFy5tdXN0ZXIudjEuRGVjaXNpb25Db2RlQhAKDl9mcm9tX3JldmlzaW9uIlIKFldhdGNoRGVjaXNpb25zUmVzcG9uc2USJgoJZGVjaXNpb25zGAEgAygLMhMubXVzdGVyLnYxLkRlY2lzaW9uEhAKCHJldmlzaW9uGAIgASgDIkAKEkdldERlY2lzaW9uUmVxdWVzdBIPCgdjbHVzdGVyGAEgASgJEgoKAmlkGAIgASgJEg0KBXJlcnVuGAMgASgIImUKE0dldERlY2lzaW9uUmVzcG9uc2USJQoIZGVjaXNpb24YASABKAsyEy5tdXN0ZXIudjEuRGVjaXNpb24SJwoFcmVydW4YAiABKAsyGC5tdXN0ZXIudjEuRGVjaXNpb25SZXJ1biKEAQoNRGVjaXNpb25SZXJ1bhINCgVlcXVhbBgBIAEoCBISCgpzYW1lX2lucHV0GAIgASgIEiUKCGRlY2lzaW9uGAMgASgLMhMubXVzdGVyLnYxLkRlY2lzaW9uEhMKC2RpZmZlcmVuY2VzGAQgAygJEhQKDG5vdF9wb3NzaWJsZRgFIAEoCSL4AQoUTGlzdERlY2lzaW9uc1JlcXVlc3QSDwoHY2x1c3RlchgBIAEoCRIiCgR1bml0GAIgASgLMhQubXVzdGVyLnYxLk9iamVjdFJlZhIuCgpzdGFydF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoFY29kZXMYBSADKA4yFy5tdXN0ZXIudjEuRGVjaXNpb25Db2RlEhEKCXBhZ2Vfc2l6ZRgGIAEoBRISCgpwYWdlX3Rva2VuGAcgASgJImoKFUxpc3REZWNpc2lvbnNSZXNwb25zZRImCglkZWNpc2lvbnMYASADKAsyEy5tdXN0ZXIudjEuRGVjaXNpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhAKCHJldmlzaW9uGAMgASgDIm8KD0dldFF1ZXVlUmVxdWVzdBIPCgdjbHVzdGVyGAEgASgJEiQKBnN0YXRlcxgCIAMoDjIULm11c3Rlci52MS5Vbml0U3RhdGUSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkizgIKEEdldFF1ZXVlUmVzcG9uc2USKAoFdW5pdHMYASADKAsyGS5tdXN0ZXIudjEuVW5pdFF1ZXVlU3RhdGUSKQoGY291bnRzGAIgAygLMhkubXVzdGVyLnYxLlVuaXRTdGF0ZUNvdW50EjQKEnBlbmRpbmdfcG9kX2dyb3VwcxgDIAMoCzIYLm11c3Rlci52MS5QZW5kaW5nT2JqZWN0EjsKGXBlbmRpbmdfcG9kX2dyb3VwX21lbWJlcnMYBCADKAsyGC5tdXN0ZXIudjEuUGVuZGluZ09iamVjdBIfChdwZW5kaW5nX3BvZF9ncm91cF9jb3VudBgFIAEoBRImCh5wZW5kaW5nX3BvZF9ncm91cF9tZW1iZXJfY291bnQYBiABKAUSFwoPbmV4dF9wYWdlX3Rva2VuGAcgASgJEhAKCHJldmlzaW9uGAggASgDMuAEChBTY2hlZHVsZXJTZXJ2aWNlEkMKCFNjaGVkdWxlEhoubXVzdGVyLnYxLlNjaGVkdWxlUmVxdWVzdBobLm11c3Rlci52MS5TY2hlZHVsZVJlc3BvbnNlEkAKB1ByZWVtcHQSGS5tdXN0ZXIudjEuUHJlZW1wdFJlcXVlc3QaGi5tdXN0ZXIudjEuUHJlZW1wdFJlc3BvbnNlEkMKCFNpbXVsYXRlEhoubXVzdGVyLnYxLlNpbXVsYXRlUmVxdWVzdBobLm11c3Rlci52MS5TaW11bGF0ZVJlc3BvbnNlEkAKB0V4cGxhaW4SGS5tdXN0ZXIudjEuRXhwbGFpblJlcXVlc3QaGi5tdXN0ZXIudjEuRXhwbGFpblJlc3BvbnNlElcKDldhdGNoRGVjaXNpb25zEiAubXVzdGVyLnYxLldhdGNoRGVjaXNpb25zUmVxdWVzdBohLm11c3Rlci52MS5XYXRjaERlY2lzaW9uc1Jlc3BvbnNlMAESTAoLR2V0RGVjaXNpb24SHS5tdXN0ZXIudjEuR2V0RGVjaXNpb25SZXF1ZXN0Gh4ubXVzdGVyLnYxLkdldERlY2lzaW9uUmVzcG9uc2USUgoNTGlzdERlY2lzaW9ucxIfLm11c3Rlci52MS5MaXN0RGVjaXNpb25zUmVxdWVzdBogLm11c3Rlci52MS5MaXN0RGVjaXNpb25zUmVzcG9uc2USQwoIR2V0UXVldWUSGi5tdXN0ZXIudjEuR2V0UXVldWVSZXF1ZXN0GhsubXVzdGVyLnYxLkdldFF1ZXVlUmVzcG9uc2VCJlokbXVzdGVyLmRldi9jbGllbnQvbXVzdGVyL3YxO211c3RlcnYxYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_muster_v1_decision, file_muster_v1_meta, file_muster_v1_object, file_muster_v1_queue]);
 
 /**
  * Request of Schedule.
@@ -216,7 +216,7 @@ export type SimulateRequest = Message<"muster.v1.SimulateRequest"> & {
   overlay?: Overlay | undefined;
 
   /**
-   * Units to decide, in this order.
+   * Units to decide, in this order, each on what those before it leave; at most 1 000.
    *
    * @generated from field: repeated muster.v1.ObjectRef units = 5;
    */
@@ -295,21 +295,22 @@ export const InlineBaseSchema: GenMessage<InlineBase> = /*@__PURE__*/
  */
 export type Overlay = Message<"muster.v1.Overlay"> & {
   /**
-   * Added, or put in place of objects of the same kind, namespace and name.
+   * Added, or put in place of objects of the same kind, namespace and name, as Apply would; at most 20 000, each
+   * name of a PodBatch counts.
    *
    * @generated from field: repeated muster.v1.Object objects = 1;
    */
   objects: Object$[];
 
   /**
-   * Taken away at once, without protection or grace.
+   * Taken away at once, without protection or grace, before `objects` are put.
    *
    * @generated from field: repeated muster.v1.ObjectRef removed = 2;
    */
   removed: ObjectRef[];
 
   /**
-   * Names of nodes that take nothing new and whose pods become pending.
+   * Names of nodes, after all other changes, that take nothing new and whose pods become pending.
    *
    * @generated from field: repeated string drained_nodes = 3;
    */
@@ -344,7 +345,7 @@ export type SimulateResponse = Message<"muster.v1.SimulateResponse"> & {
   totals?: SimulationTotals | undefined;
 
   /**
-   * Whether units were left undecided because time was over.
+   * Whether units were left undecided because time was over, or because the queue has more than 10 000.
    *
    * @generated from field: bool partial = 3;
    */
@@ -426,6 +427,20 @@ export type SimulationTotals = Message<"muster.v1.SimulationTotals"> & {
    * @generated from field: int32 budget_violations = 8;
    */
   budgetViolations: number;
+
+  /**
+   * What all nodes offer and what would be in use, by name of the resource.
+   *
+   * @generated from field: repeated muster.v1.ResourceUse resources = 9;
+   */
+  resources: ResourceUse[];
+
+  /**
+   * The same for each domain of the label keys that groups are constrained by, by key and value; at most 1 000.
+   *
+   * @generated from field: repeated muster.v1.DomainUse domains = 10;
+   */
+  domains: DomainUse[];
 };
 
 /**
@@ -434,6 +449,107 @@ export type SimulationTotals = Message<"muster.v1.SimulationTotals"> & {
  */
 export const SimulationTotalsSchema: GenMessage<SimulationTotals> = /*@__PURE__*/
   messageDesc(file_muster_v1_scheduler_service, 9);
+
+/**
+ * How much of one resource is in use on some nodes. Pods that would be on their way out use theirs still, nominated
+ * ones nothing yet.
+ *
+ * @generated from message muster.v1.ResourceUse
+ */
+export type ResourceUse = Message<"muster.v1.ResourceUse"> & {
+  /**
+   * Name of the resource: "cpu".
+   *
+   * @generated from field: string resource = 1;
+   */
+  resource: string;
+
+  /**
+   * What the nodes offer, a quantity.
+   *
+   * @generated from field: string allocatable = 2;
+   */
+  allocatable: string;
+
+  /**
+   * What pods would use of it, a quantity.
+   *
+   * @generated from field: string used = 3;
+   */
+  used: string;
+
+  /**
+   * What pods used of it before anything was decided or changed, a quantity.
+   *
+   * @generated from field: string used_before = 4;
+   */
+  usedBefore: string;
+
+  /**
+   * `used` as a share of `allocatable`, 0 if nothing is offered.
+   *
+   * @generated from field: double utilization = 5;
+   */
+  utilization: number;
+
+  /**
+   * The share of what is free that is of no use to the pods of the cluster: for a pod that asks for the resource it
+   * is free on nodes that cannot take the pod for want of this or another resource. The mean over such pods, bound and
+   * pending ones; 0 if there are none.
+   *
+   * @generated from field: double fragmentation = 6;
+   */
+  fragmentation: number;
+};
+
+/**
+ * Describes the message muster.v1.ResourceUse.
+ * Use `create(ResourceUseSchema)` to create a new message.
+ */
+export const ResourceUseSchema: GenMessage<ResourceUse> = /*@__PURE__*/
+  messageDesc(file_muster_v1_scheduler_service, 10);
+
+/**
+ * One topology domain, and what is in use in it.
+ *
+ * @generated from message muster.v1.DomainUse
+ */
+export type DomainUse = Message<"muster.v1.DomainUse"> & {
+  /**
+   * The node label.
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * Its value on the nodes of the domain.
+   *
+   * @generated from field: string value = 2;
+   */
+  value: string;
+
+  /**
+   * Nodes in the domain.
+   *
+   * @generated from field: int32 nodes = 3;
+   */
+  nodes: number;
+
+  /**
+   * By name of the resource; those that the domain offers.
+   *
+   * @generated from field: repeated muster.v1.ResourceUse resources = 4;
+   */
+  resources: ResourceUse[];
+};
+
+/**
+ * Describes the message muster.v1.DomainUse.
+ * Use `create(DomainUseSchema)` to create a new message.
+ */
+export const DomainUseSchema: GenMessage<DomainUse> = /*@__PURE__*/
+  messageDesc(file_muster_v1_scheduler_service, 11);
 
 /**
  * Request of Explain.
@@ -468,7 +584,7 @@ export type ExplainRequest = Message<"muster.v1.ExplainRequest"> & {
  * Use `create(ExplainRequestSchema)` to create a new message.
  */
 export const ExplainRequestSchema: GenMessage<ExplainRequest> = /*@__PURE__*/
-  messageDesc(file_muster_v1_scheduler_service, 10);
+  messageDesc(file_muster_v1_scheduler_service, 12);
 
 /**
  * Response of Explain.
@@ -517,7 +633,7 @@ export type ExplainResponse = Message<"muster.v1.ExplainResponse"> & {
  * Use `create(ExplainResponseSchema)` to create a new message.
  */
 export const ExplainResponseSchema: GenMessage<ExplainResponse> = /*@__PURE__*/
-  messageDesc(file_muster_v1_scheduler_service, 11);
+  messageDesc(file_muster_v1_scheduler_service, 13);
 
 /**
  * One change that would let a unit be scheduled.
@@ -566,7 +682,7 @@ export type Help = Message<"muster.v1.Help"> & {
  * Use `create(HelpSchema)` to create a new message.
  */
 export const HelpSchema: GenMessage<Help> = /*@__PURE__*/
-  messageDesc(file_muster_v1_scheduler_service, 12);
+  messageDesc(file_muster_v1_scheduler_service, 14);
 
 /**
  * Request of WatchDecisions. Filters that are set must all hold.
@@ -608,7 +724,7 @@ export type WatchDecisionsRequest = Message<"muster.v1.WatchDecisionsRequest"> &
  * Use `create(WatchDecisionsRequestSchema)` to create a new message.
  */
 export const WatchDecisionsRequestSchema: GenMessage<WatchDecisionsRequest> = /*@__PURE__*/
-  messageDesc(file_muster_v1_scheduler_service, 13);
+  messageDesc(file_muster_v1_scheduler_service, 15);
 
 /**
  * Some decisions; without any a bookmark, which comes at least every 10 s.
@@ -636,7 +752,7 @@ export type WatchDecisionsResponse = Message<"muster.v1.WatchDecisionsResponse">
  * Use `create(WatchDecisionsResponseSchema)` to create a new message.
  */
 export const WatchDecisionsResponseSchema: GenMessage<WatchDecisionsResponse> = /*@__PURE__*/
-  messageDesc(file_muster_v1_scheduler_service, 14);
+  messageDesc(file_muster_v1_scheduler_service, 16);
 
 /**
  * Request of GetDecision.
@@ -657,6 +773,13 @@ export type GetDecisionRequest = Message<"muster.v1.GetDecisionRequest"> & {
    * @generated from field: string id = 2;
    */
   id: string;
+
+  /**
+   * True also decides the same input again, if the revisions of it are still kept. Stores nothing.
+   *
+   * @generated from field: bool rerun = 3;
+   */
+  rerun: boolean;
 };
 
 /**
@@ -664,7 +787,7 @@ export type GetDecisionRequest = Message<"muster.v1.GetDecisionRequest"> & {
  * Use `create(GetDecisionRequestSchema)` to create a new message.
  */
 export const GetDecisionRequestSchema: GenMessage<GetDecisionRequest> = /*@__PURE__*/
-  messageDesc(file_muster_v1_scheduler_service, 15);
+  messageDesc(file_muster_v1_scheduler_service, 17);
 
 /**
  * Response of GetDecision.
@@ -678,6 +801,13 @@ export type GetDecisionResponse = Message<"muster.v1.GetDecisionResponse"> & {
    * @generated from field: muster.v1.Decision decision = 1;
    */
   decision?: Decision | undefined;
+
+  /**
+   * Only with `rerun`.
+   *
+   * @generated from field: muster.v1.DecisionRerun rerun = 2;
+   */
+  rerun?: DecisionRerun | undefined;
 };
 
 /**
@@ -685,7 +815,56 @@ export type GetDecisionResponse = Message<"muster.v1.GetDecisionResponse"> & {
  * Use `create(GetDecisionResponseSchema)` to create a new message.
  */
 export const GetDecisionResponseSchema: GenMessage<GetDecisionResponse> = /*@__PURE__*/
-  messageDesc(file_muster_v1_scheduler_service, 16);
+  messageDesc(file_muster_v1_scheduler_service, 18);
+
+/**
+ * A recorded decision made again from the same input.
+ *
+ * @generated from message muster.v1.DecisionRerun
+ */
+export type DecisionRerun = Message<"muster.v1.DecisionRerun"> & {
+  /**
+   * Whether the decision came out equal: `code`, `result`, `assignments`, `preemption` and `search`.
+   *
+   * @generated from field: bool equal = 1;
+   */
+  equal: boolean;
+
+  /**
+   * Whether the input is the same: its digest is that of the record.
+   *
+   * @generated from field: bool same_input = 2;
+   */
+  sameInput: boolean;
+
+  /**
+   * The decision of now. Absent if it could not be made.
+   *
+   * @generated from field: muster.v1.Decision decision = 3;
+   */
+  decision?: Decision | undefined;
+
+  /**
+   * Fields of the decision that differ, by their names.
+   *
+   * @generated from field: repeated string differences = 4;
+   */
+  differences: string[];
+
+  /**
+   * Why it could not be made again, or could not be compared; empty if it was.
+   *
+   * @generated from field: string not_possible = 5;
+   */
+  notPossible: string;
+};
+
+/**
+ * Describes the message muster.v1.DecisionRerun.
+ * Use `create(DecisionRerunSchema)` to create a new message.
+ */
+export const DecisionRerunSchema: GenMessage<DecisionRerun> = /*@__PURE__*/
+  messageDesc(file_muster_v1_scheduler_service, 19);
 
 /**
  * Request of ListDecisions. Filters that are set must all hold.
@@ -748,7 +927,7 @@ export type ListDecisionsRequest = Message<"muster.v1.ListDecisionsRequest"> & {
  * Use `create(ListDecisionsRequestSchema)` to create a new message.
  */
 export const ListDecisionsRequestSchema: GenMessage<ListDecisionsRequest> = /*@__PURE__*/
-  messageDesc(file_muster_v1_scheduler_service, 17);
+  messageDesc(file_muster_v1_scheduler_service, 20);
 
 /**
  * Response of ListDecisions.
@@ -783,7 +962,7 @@ export type ListDecisionsResponse = Message<"muster.v1.ListDecisionsResponse"> &
  * Use `create(ListDecisionsResponseSchema)` to create a new message.
  */
 export const ListDecisionsResponseSchema: GenMessage<ListDecisionsResponse> = /*@__PURE__*/
-  messageDesc(file_muster_v1_scheduler_service, 18);
+  messageDesc(file_muster_v1_scheduler_service, 21);
 
 /**
  * Request of GetQueue.
@@ -825,7 +1004,7 @@ export type GetQueueRequest = Message<"muster.v1.GetQueueRequest"> & {
  * Use `create(GetQueueRequestSchema)` to create a new message.
  */
 export const GetQueueRequestSchema: GenMessage<GetQueueRequest> = /*@__PURE__*/
-  messageDesc(file_muster_v1_scheduler_service, 19);
+  messageDesc(file_muster_v1_scheduler_service, 22);
 
 /**
  * Response of GetQueue.
@@ -895,7 +1074,7 @@ export type GetQueueResponse = Message<"muster.v1.GetQueueResponse"> & {
  * Use `create(GetQueueResponseSchema)` to create a new message.
  */
 export const GetQueueResponseSchema: GenMessage<GetQueueResponse> = /*@__PURE__*/
-  messageDesc(file_muster_v1_scheduler_service, 20);
+  messageDesc(file_muster_v1_scheduler_service, 23);
 
 /**
  * Drives and explains the queue. Units are scheduled without any call; these RPCs wait for it, hurry it, or
