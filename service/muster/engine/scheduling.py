@@ -10,6 +10,7 @@ from muster.core.decision import Decision, DecisionCode
 from muster.engine.api import PositionedUnit, ScheduleAnswer, ScheduleCall
 from muster.engine.binder import pods_by_ordinal
 from muster.engine.cluster_service import ClusterService
+from muster.engine.cluster_state import ClusterState
 from muster.engine.cycle import uncommitted
 from muster.engine.errors import FailedPreconditionError, NotFoundError, Precondition
 from muster.engine.hierarchy import Root, find_root, unbound_pods, unit_of_pod, why_gated
@@ -22,8 +23,12 @@ GONE = "the unit is gone"
 
 
 def root_of(service: ClusterService, named: ObjectKey) -> Root:
+    """The unit that an object belongs to. Raises as `root_in`."""
+    return root_in(service.cluster.state, named)
+
+
+def root_in(state: ClusterState, named: ObjectKey) -> Root:
     """The unit that an object belongs to. Raises NotFoundError, or FailedPreconditionError for a foreign pod."""
-    state = service.cluster.state
     found = state.get(named) if named.kind in state.objects else None
     if found is None or named.kind not in GROUP_KINDS | {POD}:
         raise NotFoundError("OBJECT_NOT_FOUND", f"{named} does not exist", [(named.kind, str(named))])
