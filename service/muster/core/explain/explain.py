@@ -13,6 +13,7 @@ from muster.core.decision import Decision, GroupResult, Reason, SearchEnd, Statu
 from muster.core.domains import CLUSTER
 from muster.core.explain.explanation import (
     FIRST_FAILURE,
+    ROOM_PROMISED,
     SEARCH_NOT_MADE,
     SEARCH_PROVED,
     SEARCH_UNDECIDED,
@@ -40,7 +41,12 @@ def explain(snapshot: Snapshot, unit: Unit, profile: Profile) -> Explanation:
         return Explanation(decision, None)
     if _something_failed(unit, decision):
         result = _told(snapshot, unit, profile, result)
-    reasons = (*_first_failure(result), *_search(decision), *preemption_reasons(unit, decision))
+    reasons = (
+        *_first_failure(result),
+        *_promised(unit, result),
+        *_search(decision),
+        *preemption_reasons(unit, decision),
+    )
     return Explanation(decision, replace(result, reasons=(*reasons, *result.reasons)))
 
 
@@ -87,6 +93,14 @@ def _first_failure(result: GroupResult) -> list[Reason]:
     noun = "groups" if blamed.children else "pods"
     text = f"level {level} fails first: {blamed.key}, {blamed.satisfied} of {blamed.required} {noun} hold"
     return [Reason(FIRST_FAILURE, text, 0, details)]
+
+
+def _promised(unit: Unit, result: GroupResult) -> list[Reason]:
+    number = len(unit.promised.node_names)
+    if not number or result.status not in UNSUCCESSFUL:
+        return []
+    text = f"room of {number} nominated {'pod' if number == 1 else 'pods'} of other units is kept for them"
+    return [Reason(ROOM_PROMISED, text, 0, {"pods": str(number)})]
 
 
 def _search(decision: Decision) -> list[Reason]:

@@ -25,6 +25,8 @@ MISSING_ROOM = "MISSING_ROOM"
 """Of a leaf: pods that found no room, by a resource that keeps nodes from taking one more."""
 MISSING_NODES = "MISSING_NODES"
 """Of a leaf: pods that no node takes, whatever is free on it."""
+ROOM_PROMISED = "ROOM_PROMISED"
+"""On the root: room that is kept for nominated pods of other units."""
 SEARCH_PROVED = "SEARCH_PROVED"
 SEARCH_UNDECIDED = "SEARCH_UNDECIDED"
 SEARCH_NOT_MADE = "SEARCH_NOT_MADE"
@@ -45,6 +47,7 @@ class HelpCode(Enum):
     ADD_NODES = "AddNodes"
     ADD_MEMBERS = "AddMembers"
     REMOVE_GATES = "RemoveSchedulingGates"
+    RELEASE_ROOM = "ReleaseNominations"
     REMOVE_PODS = "RemovePods"
 
 

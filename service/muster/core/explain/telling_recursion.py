@@ -68,12 +68,14 @@ class TellingRecursion(Recursion):
             leaf.pod_reasons[batch.signature] = refusal.reasons
 
     def _closest(self, trial: Trial, outcomes: Outcomes) -> Trial:
-        if self._attention is not _Attention.FULL or not len(outcomes.domains):
+        if self._attention is _Attention.NONE or not len(outcomes.domains):
             return super()._closest(trial, outcomes)
         order = self._by_closeness(trial.group, outcomes)
-        told = [self._domain_told(trial.group, outcomes, place) for place in order[:MOST_DOMAINS]]
-        if len(order) > MOST_DOMAINS:
-            told.append(_others(outcomes, order[MOST_DOMAINS:]))
+        told: list[Reason] = []
+        if self._attention is _Attention.FULL:
+            told = [self._domain_told(trial.group, outcomes, place) for place in order[:MOST_DOMAINS]]
+            if len(order) > MOST_DOMAINS:
+                told.append(_others(outcomes, order[MOST_DOMAINS:]))
         closest = outcomes.domains[order[0]]
         trial, _ = self._simulate(trial.group, closest)
         trial.reasons = [closest_domain(closest), *told, *trial.reasons]

@@ -1,0 +1,157 @@
+"""Help by relaxing one constraint: a topology constraint, a filter for the unit's pods, room kept for others.
+
+Filters are dropped from the profile for the trial, which is what pods without that constraint would see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from muster.core.decide import decide
+from muster.core.decision import GroupResult
+from muster.core.deltas import NodePut
+from muster.core.explain.explanation import Help, HelpCode, results_below
+from muster.core.explain.nodes_to_add import node_like
+from muster.core.explain.trials import Trials, groups_below, replaced
+from muster.core.framework import Profile
+from muster.core.observer import NullObserver
+from muster.core.preemption_units import PromisedRoom
+from muster.core.reasons import BINDING_FAILED
+from muster.core.tree import GroupTree
+from muster.model.meta import ObjectKey
+from muster.model.variations import varied
+
+TOPOLOGY = "TOPOLOGY"
+_CORDON = "NODE_UNSCHEDULABLE"
+_NODE_KIND = "Node"
+_WORDS = {
+    "NODE_TAINTED": "let its pods tolerate the taints of nodes",
+    "NODE_AFFINITY": "drop node selector and required node affinity of its pods",
+    "HOST_PORTS": "drop the host ports of its pods",
+    "POD_AFFINITY": "drop the required pod affinity of its pods",
+    "POD_ANTI_AFFINITY": "drop the required pod anti-affinity between its pods and others",
+    "TOPOLOGY_SPREAD": "let its pods be spread less evenly",
+    "TOPOLOGY_SPREAD_KEY": "drop the spread constraints whose label nodes lack",
+    BINDING_FAILED: "try nodes again on which binding failed lately",
+}
+
+
+def relaxed_constraints(trials: Trials, result: GroupResult) -> Iterator[Help]:
+    """A help for each constraint that is enough to relax."""
+    yield from _topology(trials)
+    codes = {
+        reason.code for each in results_below(result) for of in each.pod_reasons.values() for reason in of
+    }
+    for code in sorted(codes):
+        if code == _CORDON:
+            yield from _uncordoned(trials)
+        elif code == BINDING_FAILED:
+            if trials.thorough(varied(trials.unit, excluded_nodes={})).fits:
+                yield _of_filter(trials, code, _WORDS[code])
+        else:
+            without = without_filter(trials.profile, code)
+            if without is not None and trials.thorough(profile=without).fits:
+                yield _of_filter(trials, code, _WORDS.get(code, f"drop what {code} demands of its pods"))
+    yield from _released(trials)
+
+
+def without_filter(profile: Profile, code: str) -> Profile | None:
+    """The profile without the filter of this code; None if it has none."""
+    node_filters = tuple(item for item in profile.node_filters if item.code != code)
+    pod_filters = tuple(item for item in profile.pod_filters if item.code != code)
+    if (node_filters, pod_filters) == (profile.node_filters, profile.pod_filters):
+        return None
+    return Profile(
+        name=profile.name,
+        placement_scorer=profile.placement_scorer,
+        node_filters=node_filters,
+        pod_filters=pod_filters,
+        node_scores=profile.node_scores,
+        fit_scores=profile.fit_scores,
+        pod_scores=profile.pod_scores,
+        search=profile.search,
+        preemption=profile.preemption,
+    )
+
+
+def _topology(trials: Trials) -> Iterator[Help]:
+    root = trials.unit.root
+    for group in groups_below(root):
+        if group.topology_key is None:
+            continue
+        relaxed = replaced(root, group.key, _unconstrained)
+        if trials.thorough(trials.with_root(relaxed)).fits:
+            yield Help(
+                HelpCode.RELAX_CONSTRAINT,
+                f"drop the topology constraint {group.topology_key} of {group.key}",
+                (group.key,),
+                details={"constraint": TOPOLOGY, "key": group.topology_key},
+            )
+
+
+def _unconstrained(group: GroupTree) -> GroupTree:
+    return varied(group, topology_key=None)
+
+
+def _of_filter(trials: Trials, code: str, words: str) -> Help:
+    return Help(HelpCode.RELAX_CONSTRAINT, words, (trials.unit.key,), details={"constraint": code})
+
+
+def _uncordoned(trials: Trials) -> Iterator[Help]:
+    """The unschedulable nodes that its pods would use, if they were schedulable."""
+    without = without_filter(trials.profile, _CORDON)
+    if without is None or not trials.quick(profile=without):
+        return
+    nodes = trials.snapshot.nodes
+    used = decide(trials.snapshot, trials.unit, without, NullObserver()).assignments.nodes
+    cordoned = [name for name in used if nodes.unschedulable[nodes.slots_of([name])[0]]]
+    opened = _fewest_opened(trials, cordoned)
+    if opened:
+        number = f"{len(opened)} {'node' if len(opened) == 1 else 'nodes'}"
+        yield Help(
+            HelpCode.UNCORDON_NODES,
+            f"make {number} schedulable again: {', '.join(opened)}",
+            tuple(ObjectKey(_NODE_KIND, "", name) for name in opened),
+            len(opened),
+            len(opened),
+            proved=False,
+        )
+
+
+def _fewest_opened(trials: Trials, cordoned: list[str]) -> list[str]:
+    """Of the cordoned nodes those without which the unit is not scheduled; none if all of them are not enough."""
+    opened = list(cordoned)
+    if not _schedules_with(trials, opened):
+        return []
+    for name in cordoned:
+        fewer = [each for each in opened if each != name]
+        if fewer and _schedules_with(trials, fewer):
+            opened = fewer
+    return opened
+
+
+def _schedules_with(trials: Trials, opened: list[str]) -> bool:
+    nodes = trials.snapshot.nodes
+    originals = [
+        node_like(nodes, int(nodes.slots_of([name])[0]), name, unschedulable=True) for name in opened
+    ]
+    for node in originals:
+        trials.snapshot.apply(NodePut(varied(node, unschedulable=False)))
+    fits = trials.thorough().fits
+    for node in originals:
+        trials.snapshot.apply(NodePut(node))
+    return fits
+
+
+def _released(trials: Trials) -> Iterator[Help]:
+    """Room that is kept for nominated pods of others."""
+    number = len(trials.unit.promised.node_names)
+    if number and trials.thorough(varied(trials.unit, promised=PromisedRoom())).fits:
+        pods = f"{number} nominated {'pod' if number == 1 else 'pods'}"
+        yield Help(
+            HelpCode.RELEASE_ROOM,
+            f"give up the room that is kept for {pods} of other units",
+            count=number,
+            size=number,
+            proved=False,
+        )
