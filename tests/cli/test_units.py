@@ -93,6 +93,32 @@ def test_the_queue_shows_what_waits_and_why(command: Command) -> None:
     assert "1 unschedulable" in result.stdout
 
 
+def test_the_queue_says_the_whole_reason_without_codes(command: Command) -> None:
+    command("apply", "-f", "-", text=LARGE)
+    command("schedule", "podgroup/crew")
+
+    (row,) = (line for line in command("queue").stdout.splitlines() if line.startswith("podgroup/crew"))
+
+    assert row.endswith("; no placement exists; 0/1 nodes are available: 1 Insufficient cpu.")
+    assert "INSUFFICIENT_CPU" not in row
+
+
+def test_a_gated_unit_is_shown_with_what_it_is_short_of_and_a_code_of_its_own(command: Command) -> None:
+    command("apply", "-f", "-", text=GANG.replace("minCount: 2", "minCount: 3"))
+
+    (unit,) = command.json("queue")["units"]
+    (row,) = (line for line in command("queue").stdout.splitlines() if line.startswith("podgroup/crew"))
+
+    assert [each["code"] for each in unit["reasons"]] == ["GATED"]
+    assert row.endswith("  2 of 3 members")
+
+
+def test_pods_that_wait_for_members_say_so(command: Command) -> None:
+    command("apply", "-f", "-", text=GANG.replace("minCount: 2", "minCount: 3"))
+
+    assert "PodGroup default/crew is not ready" in command("get", "pods").stdout
+
+
 def test_the_queue_shows_pods_whose_group_is_missing(command: Command) -> None:
     text = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {schedulingGroup: {podGroupName: late}}}"
     command("apply", "-f", "-", text=text)

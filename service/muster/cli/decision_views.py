@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from google.protobuf.timestamp_pb2 import Timestamp
 from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.tree import Tree
@@ -105,10 +106,15 @@ def queue_line(state: UnitQueueState) -> str:
     if state.position:
         words.append(f"number {state.position} in line")
     if state.attempts:
-        words.append(f"{state.attempts} failed attempts in a row")
+        words.append(f"{number_of(state.attempts, 'failed attempt')} in a row")
     if state.HasField("not_before_time"):
-        words.append(f"not before {state.not_before_time.ToJsonString()}")
+        words.append(f"not before {full_seconds(state.not_before_time)}")
     return escape(f"queue: {', '.join(words)}")
+
+
+def full_seconds(moment: Timestamp) -> str:
+    """A time without fractions of a second: 2026-01-31T08:00:00Z."""
+    return Timestamp(seconds=moment.seconds).ToJsonString()
 
 
 def reason_lines(reasons: Iterable[Reason]) -> Iterator[str]:
@@ -120,7 +126,7 @@ def reason_texts(reasons: Iterable[Reason]) -> Iterator[str]:
     """A line of plain text a reason."""
     for reason in reasons:
         nodes = f" ({number_of(reason.node_count, 'node')})" if reason.node_count else ""
-        yield f"{reason.code}: {reason.message}{nodes}" if reason.message else f"{reason.code}{nodes}"
+        yield ": ".join(filter(None, (reason.code, reason.message))) + nodes
 
 
 def _summary(decision: Decision) -> str:
@@ -130,9 +136,10 @@ def _summary(decision: Decision) -> str:
     places = [
         f"{node} ({count})" if count > 1 else node for node, count in counts.most_common(NODES_ON_A_LINE)
     ]
-    more = f" and {len(counts) - NODES_ON_A_LINE} more nodes" if len(counts) > NODES_ON_A_LINE else ""
+    beyond = len(counts) - NODES_ON_A_LINE
+    more = f" and {number_of(beyond, 'more node')}" if beyond > 0 else ""
     count = len(decision.assignments.pods)
-    return f"{count} {'pod' if count == 1 else 'pods'} on {', '.join(places)}{more}"
+    return f"{number_of(count, 'pod')} on {', '.join(places)}{more}"
 
 
 def _facts(decision: Decision) -> str:
@@ -194,7 +201,7 @@ def _placement(assignments: Assignments, title: str) -> RenderableType:
     placed = table(("POD", title), rows)
     if len(pairs) <= PODS_SHOWN:
         return placed
-    return Group(placed, f"and {len(pairs) - PODS_SHOWN} more pods; -o json has all")
+    return Group(placed, f"and {number_of(len(pairs) - PODS_SHOWN, 'more pod')}; -o json has all")
 
 
 def _preemption(decision: Decision) -> Iterator[RenderableType]:

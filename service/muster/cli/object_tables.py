@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from rich.console import Group
 from rich.markup import escape
 
-from muster.cli.output import NONE, table
-from muster.client.manifest_kinds import CLUSTER_SCOPED
+from muster.cli.output import NONE, Table, table
 from muster.v1.composite_pod_group_pb2 import CompositePodGroup
 from muster.v1.disruption_budget_pb2 import PodDisruptionBudget
 from muster.v1.meta_pb2 import Condition
@@ -19,18 +17,24 @@ from muster.v1.pod_pb2 import Pod
 from muster.v1.priority_class_pb2 import PriorityClass
 from muster.v1.workload_pb2 import Workload
 
+# What is not worth a column: of kinds without namespaces, and of those who named none.
+USUAL_NAMESPACES = frozenset({"", "default"})
 USUAL_RESOURCES = ("cpu", "memory", "pods")
 STYLES = {"True": "green", "False": "yellow"}
 
 
-def object_table(kind: str, objects: Iterable[Object]) -> Group:
-    """A table of objects of one kind; pods tell by their state that they leave, all else by a column of its own."""
+def object_table(kind: str, objects: Iterable[Object]) -> Table:
+    """A table of objects of one kind; the namespace is left out if all are in the usual one.
+
+    Pods tell by their state that they leave, all else by a column of its own.
+    """
     field, titles, cells = _KINDS[kind]
-    place = [] if kind in CLUSTER_SCOPED else ["NAMESPACE"]
+    bodies = [getattr(stored, field) for stored in objects]
+    is_placed = any(body.metadata.namespace not in USUAL_NAMESPACES for body in bodies)
+    place = ["NAMESPACE"] if is_placed else []
     rows = []
-    for stored in objects:
-        body = getattr(stored, field)
-        where = [body.metadata.namespace] if place else []
+    for body in bodies:
+        where = [body.metadata.namespace] if is_placed else []
         mark = "marked" if kind != "Pod" and body.metadata.HasField("deletion_timestamp") else NONE
         rows.append([*where, body.metadata.name, mark, *cells(body)])
     return table([*place, "NAME", "DELETION", *titles], rows)

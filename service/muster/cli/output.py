@@ -1,27 +1,30 @@
 """How answers are printed: tables and trees for people, the API's JSON and YAML for programs.
 
-Colours are for terminals only, and tables are cut to the width of one only there.
+Colours are for terminals only, and lines are wrapped only there; elsewhere a row is a line, however long.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Literal
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import click
 import yaml
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from muster.cli.session import JSON
 
-WIDTH_WITHOUT_TERMINAL = 250
+WIDTH_WITHOUT_TERMINAL = 5_000
 GAP = "  "
+INDENT = "    "
+NARROWEST_SENTENCE = 40
+AS_ABOVE = "as above"
 NONE = "-"
 EMPTY = frozenset({"", NONE})
 
@@ -38,25 +41,67 @@ def show(renderable: RenderableType) -> None:
         click.echo(line.rstrip())
 
 
-def table(
-    titles: Sequence[str], rows: Iterable[Sequence[str]], long: Literal["ellipsis", "fold"] = "ellipsis"
-) -> Group:
+@dataclass(frozen=True, slots=True)
+class Table:
     """Columns without lines between them: titles, then a row each; columns without content are left out.
 
-    `long` says what becomes of lines that are wider than the terminal.
+    The last column may hold sentences. Those that are too long for the width at hand are wrapped, inside their column
+    if that is wide enough, else below their row; one that the row above has said is not repeated then.
     """
+
+    rows: Sequence[Sequence[Text]]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        """The lines, for the width at hand."""
+        widths = [max(cell.cell_len for cell in column) for column in zip(*self.rows, strict=True)]
+        left = options.max_width - sum(width + len(GAP) for width in widths[:-1])
+        *titles, last_title = self.rows[0]
+        head = _line(titles, widths) + (last_title if last_title.cell_len <= left else Text())
+        head.stylize("bold")
+        yield _stripped(head)
+        above = ""
+        for *cells, last in self.rows[1:]:
+            is_repeated = last.plain == above and last.cell_len > left
+            above = last.plain
+            sentence = Text(AS_ABOVE, "dim") if is_repeated else last
+            yield from _wrapped(console, _line(cells, widths), sentence, left)
+
+
+def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """A table of cells of markup."""
     listed = list(rows)
     filled = [column for column in range(len(titles)) if any(row[column] not in EMPTY for row in listed)]
-    cells = [[Text.from_markup(row[column]) for column in filled] for row in (titles, *listed)]
-    widths = [max(cell.cell_len for cell in column) for column in zip(*cells, strict=True)]
-    lines = [Text(no_wrap=long == "ellipsis", overflow=long) for _ in cells]
-    for line, row in zip(lines, cells, strict=True):
-        for cell, width in zip(row, widths, strict=True):
-            cell.pad_right(width - cell.cell_len + len(GAP))
-            line.append_text(cell)
-        line.rstrip()
-    lines[0].stylize("bold")
-    return Group(*lines)
+    return Table([[Text.from_markup(row[column]) for column in filled] for row in (titles, *listed)])
+
+
+def _line(cells: Iterable[Text], widths: Iterable[int]) -> Text:
+    line = Text()
+    for cell, width in zip(cells, widths, strict=False):
+        line.append_text(cell)
+        line.append(" " * (width - cell.cell_len + len(GAP)))
+    return line
+
+
+def _wrapped(console: Console, start: Text, sentence: Text, left: int) -> Iterator[Text]:
+    """A row whose last cell has so much width left: on the line, wrapped beside what is before it, or below."""
+    if sentence.cell_len <= left:
+        yield _stripped(start + sentence)
+        return
+    is_beside = left >= NARROWEST_SENTENCE
+    indent = start.cell_len if is_beside else len(INDENT)
+    first, *others = sentence.wrap(console, left if is_beside else console.width - indent)
+    if is_beside:
+        yield _stripped(start + first)
+    else:
+        yield _stripped(start)
+        others.insert(0, first)
+    for line in others:
+        yield _stripped(Text(" " * indent) + line)
+
+
+def _stripped(line: Text) -> Text:
+    line.rstrip()
+    return line
 
 
 def as_json(message: Message) -> dict[str, object]:

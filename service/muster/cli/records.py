@@ -5,10 +5,11 @@ from __future__ import annotations
 import click
 from rich.markup import escape
 
-from muster.cli.decision_views import code_name, decision_line, decision_view, reason_lines, state_name
+from muster.cli.decision_views import decision_line, decision_view, full_seconds, state_name
 from muster.cli.kinds import ref_of, shown_ref
 from muster.cli.output import NONE, print_message, show, table
 from muster.cli.session import TABLE, Session, call, client_command
+from muster.cli.tree_drawing import number_of
 from muster.client.client import LARGEST_PAGE, Client
 from muster.v1.decision_pb2 import DecisionCode
 from muster.v1.queue_pb2 import UnitQueueState, UnitState
@@ -22,7 +23,6 @@ from muster.v1.scheduler_service_pb2 import (
 
 STATES = [name.removeprefix("UNIT_STATE_").lower() for name in UnitState.keys()[1:]]
 CODES = [name.removeprefix("DECISION_CODE_").lower() for name in DecisionCode.keys()[1:]]
-REASON_WIDTH = 90
 
 
 @click.command()
@@ -58,7 +58,7 @@ def _show_queue(response: GetQueueResponse) -> None:
     counts = [f"{each.count} {_state_word(each.state)}" for each in response.counts]
     groups, pods = response.pending_pod_group_count, response.pending_pod_group_member_count
     if groups or pods:
-        counts.append(f"{groups} groups and {pods} pods without their root")
+        counts.append(f"{number_of(groups, 'group')} and {number_of(pods, 'pod')} without their root")
     show(f"{', '.join(counts) or 'empty'} at revision {response.revision}")
 
 
@@ -67,7 +67,6 @@ def _state_word(state: UnitState.ValueType) -> str:
 
 
 def _unit_row(state: UnitQueueState) -> tuple[str, ...]:
-    reasons = "; ".join(reason_lines(state.reasons))
     return (
         escape(shown_ref(state.unit)),
         state_name(state).lower().replace("_", " "),
@@ -75,7 +74,7 @@ def _unit_row(state: UnitQueueState) -> tuple[str, ...]:
         str(state.position or NONE),
         str(state.attempts),
         str(state.pending_pod_count),
-        reasons if len(reasons) <= REASON_WIDTH else f"{reasons[:REASON_WIDTH]}…",
+        escape("; ".join(each.message or each.code for each in state.reasons[:1])),
     )
 
 
@@ -101,10 +100,9 @@ def decisions(session: Session, unit: str | None, codes: tuple[str, ...], limit:
         click.echo("nothing decided yet", err=True)
         return
     rows = [
-        (escape(each.id), each.create_time.ToJsonString(), code_name(each).lower(), decision_line(each))
-        for each in response.decisions
+        (escape(each.id), full_seconds(each.create_time), decision_line(each)) for each in response.decisions
     ]
-    show(table(("ID", "TIME", "CODE", "DECISION"), rows))
+    show(table(("ID", "TIME", "DECISION"), rows))
 
 
 async def _newest(client: Client, request: ListDecisionsRequest, limit: int) -> ListDecisionsResponse:

@@ -159,7 +159,7 @@ def _write(record: Record, folder: Path) -> None:
 def _show(record: Record, folder: Path | None) -> None:
     figures = record.report()
     rows = [(key.replace("_", " "), _shown(value)) for key, value in figures.items() if key not in _OWN_LINES]
-    show(table(("FIGURE", "VALUE"), rows, long="fold"))
+    show(table(("FIGURE", "VALUE"), rows))
     reasons = grouped(record.waiting_reasons.items())
     for reason, count in list(reasons.items())[:REASONS_SHOWN]:
         show(escape(f"{count} waiting: {reason}"))

@@ -57,7 +57,7 @@ class QueueLister:
 
 
 def encode_unit(positioned: PositionedUnit) -> queue_pb2.UnitQueueState:
-    """A queued unit as the API shows it. Its message goes with the first reason."""
+    """A queued unit as the API shows it. Its message goes with the first reason: its state, if it was not tried yet."""
     unit = positioned.unit
     state = queue_pb2.UnitQueueState(
         unit=encode_ref(unit.key),
@@ -68,7 +68,7 @@ def encode_unit(positioned: PositionedUnit) -> queue_pb2.UnitQueueState:
         pending_pod_count=positioned.pending_pods,
         reasons=[
             decision_pb2.Reason(code=code, message="" if index else unit.message)
-            for index, code in enumerate(unit.reasons or (("",) if unit.message else ()))
+            for index, code in enumerate(unit.reasons or ((unit.state.name,) if unit.message else ()))
         ],
     )
     _set_time(state.first_pending_time, unit.since_us)
