@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple, Protocol
 
+from muster.core.decision import GroupResult
+from muster.core.explain.explanation import Help
 from muster.engine.ports import Change, DecisionRecord, PendingGroup, PendingMember, QueuedUnit, UnitState
 from muster.model.meta import ObjectKey
 from muster.model.objects import ClusterObject
@@ -261,6 +263,29 @@ class PreemptAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class ExplainCall:
+    """`unit` may be any object of a unit. `what_would_help`: also try which changes would let it be scheduled."""
+
+    cluster: str
+    unit: ObjectKey
+    what_would_help: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainAnswer:
+    """Where the unit is in the queue now (None: it is not), its last decision (None: there was none), and why.
+
+    result: of every group, on the state of `revision`; None if the unit was gone by then. helps: the smallest first.
+    """
+
+    queue: PositionedUnit | None
+    last_decision: DecisionRecord | None
+    result: GroupResult | None
+    helps: tuple[Help, ...]
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
 class QueueAnswer:
     """The queue in its order at `revision`."""
 
@@ -329,6 +354,8 @@ class SchedulingEngine(Protocol):
     async def schedule(self, call: ScheduleCall) -> ScheduleAnswer: ...
 
     async def preempt(self, call: PreemptCall) -> PreemptAnswer: ...
+
+    async def explain(self, call: ExplainCall) -> ExplainAnswer: ...
 
     async def queue(self, cluster: str, states: frozenset[UnitState]) -> QueueAnswer: ...
 

@@ -19,6 +19,8 @@ from muster.engine.api import (
     DecisionFilter,
     DeleteAnswer,
     DeleteCall,
+    ExplainAnswer,
+    ExplainCall,
     ListAnswer,
     ObjectFilter,
     PositionedUnit,
@@ -37,6 +39,7 @@ from muster.engine.cluster import Cluster
 from muster.engine.cluster_service import ClusterService
 from muster.engine.deletion import delete
 from muster.engine.errors import NotFoundError, OutOfRangeError, UnavailableError
+from muster.engine.explain_call import explain_unit
 from muster.engine.hierarchy import unbound_pods, why_gated
 from muster.engine.mutation import Mutation
 from muster.engine.ports import (
@@ -81,7 +84,7 @@ class Engine:
         self._clock = clock
         self._ids = ids
         self._options = options
-        self._profile_names = list(profiles)
+        self._profiles = dict(profiles)
         self._pod_rules = PodRules()
         self._requests = RequestLog(self._look_up_request)
         self._registry = ClusterRegistry(store, clock, profiles, telemetry, options)
@@ -190,13 +193,7 @@ class Engine:
 
     async def schedule(self, call: ScheduleCall) -> ScheduleAnswer:
         service = self._service(call.cluster)
-
-        async def last(root: ObjectKey) -> DecisionRecord | None:
-            kept = service.cluster.last_decisions.get(root)
-            if kept is not None:
-                return kept
-            found = await self.list_decisions(call.cluster, DecisionFilter(unit=root), None, 1)
-            return found[0] if found else None
+        last = self._last_decision(service)
 
         async def work() -> ScheduleAnswer:
             answer = await scheduling.schedule(service, self._clock, call, last)
@@ -218,6 +215,11 @@ class Engine:
         if call.validate_only:
             return await preempting.preempt(service, self._clock, call)
         return await self._requests.once(call.cluster, call.identity, call.encode_answer, work)
+
+    async def explain(self, call: ExplainCall) -> ExplainAnswer:
+        service = self._service(call.cluster)
+        last = self._last_decision(service)
+        return await explain_unit(service, self._registry.side, self._profiles, call, last)
 
     async def queue(self, cluster: str, states: frozenset[UnitState]) -> QueueAnswer:
         """The queue in its order; `states` chooses units (none: all), while the counts are always of all."""
@@ -274,7 +276,19 @@ class Engine:
         )
 
     def profile_names(self) -> Sequence[str]:
-        return self._profile_names
+        return list(self._profiles)
+
+    def _last_decision(self, service: ClusterService) -> scheduling.LastDecision:
+        """Finds the last decision on a unit of the cluster, in memory or in the store."""
+
+        async def last(root: ObjectKey) -> DecisionRecord | None:
+            kept = service.cluster.last_decisions.get(root)
+            if kept is not None:
+                return kept
+            found = await self.list_decisions(service.cluster.name, DecisionFilter(unit=root), None, 1)
+            return found[0] if found else None
+
+        return last
 
     def _service(self, cluster: str) -> ClusterService:
         service = self._registry.services.get(cluster)

@@ -14,6 +14,7 @@ from muster.core.explain.explanation import Help, HelpCode, results_below
 from muster.core.explain.nodes_to_add import node_like
 from muster.core.explain.trials import Trials, groups_below, replaced
 from muster.core.framework import Profile
+from muster.core.messages import number_of
 from muster.core.observer import NullObserver
 from muster.core.preemption_units import PromisedRoom
 from muster.core.reasons import BINDING_FAILED
@@ -107,7 +108,7 @@ def _uncordoned(trials: Trials) -> Iterator[Help]:
     cordoned = [name for name in used if nodes.unschedulable[nodes.slots_of([name])[0]]]
     opened = _fewest_opened(trials, cordoned)
     if opened:
-        number = f"{len(opened)} {'node' if len(opened) == 1 else 'nodes'}"
+        number = number_of(len(opened), "node")
         yield Help(
             HelpCode.UNCORDON_NODES,
             f"make {number} schedulable again: {', '.join(opened)}",

@@ -12,6 +12,7 @@ from muster.core.decision import PreemptionEnd, UnitFate
 from muster.core.explain.circumstances import Circumstances
 from muster.core.explain.explanation import Help, HelpCode
 from muster.core.explain.trials import Trials
+from muster.core.messages import number_of
 from muster.core.observer import NullObserver
 from muster.model.priority import PREEMPT_LOWER_PRIORITY
 from muster.model.variations import varied
@@ -62,7 +63,7 @@ def _help(victims: Sequence[UnitFate], *, proved: bool) -> Help:
     number = len(_pods(victims))
     names = [str(victim.unit) for victim in victims]
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    pods = f"{number} {'pod' if number == 1 else 'pods'}"
+    pods = number_of(number, "pod")
     return Help(
         HelpCode.REMOVE_PODS,
         f"remove {pods} of {', '.join(names[:MOST_NAMED])}{more}",

@@ -6,6 +6,7 @@ tried on a changed one. Queue, gates and faults are the engine's to tell.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from muster.core.decide import decide
@@ -27,15 +28,24 @@ from muster.core.framework import Profile
 from muster.core.lockstep import Lockstep
 from muster.core.observer import NullObserver
 from muster.core.pod_placement import placer_of
+from muster.core.preemption_units import DisruptionUnits
 from muster.core.promises import keep_promises
 from muster.core.snapshot import Snapshot
 from muster.core.tree import Unit
 from muster.core.trial import Ledger, result_of
 
 
-def explain(snapshot: Snapshot, unit: Unit, profile: Profile) -> Explanation:
-    """The decision that a cycle would make now, and why. Leaves the snapshot as it found it."""
+def explain(
+    snapshot: Snapshot, unit: Unit, profile: Profile, victims: Callable[[], DisruptionUnits] = DisruptionUnits
+) -> Explanation:
+    """The decision that a cycle would make now, and why. Leaves the snapshot as it found it.
+
+    victims: whom the unit may preempt; asked for only if that may help.
+    """
     decision = decide(snapshot, unit, profile, NullObserver())
+    if decision.asks_for_victims:
+        unit = replace(unit, victims=victims(), searched=decision.search)
+        decision = decide(snapshot, unit, profile, NullObserver())
     result = decision.result
     if result is None:
         return Explanation(decision, None)

@@ -9,6 +9,7 @@ from typing import TypeVar
 from muster.core.explain.circumstances import Circumstances
 from muster.core.explain.explanation import Help, HelpCode
 from muster.core.explain.trials import Trials, groups_below, replaced
+from muster.core.messages import number_of
 from muster.core.tree import GroupTree, PendingPods, leaves
 from muster.model.meta import ObjectKey
 from muster.model.variations import varied
@@ -80,7 +81,7 @@ def _with_pods(leaf: GroupTree, gated: Mapping[ObjectKey, PendingPods]) -> Group
 
 def _members_help(chosen: Sequence[GroupTree]) -> Help:
     number = sum(map(_missing, chosen))
-    pods = f"{number} {'member' if number == 1 else 'members'}"
+    pods = number_of(number, "member")
     names = ", ".join(str(leaf.key) for leaf in chosen)
     refs = tuple(leaf.key for leaf in chosen)
     return Help(HelpCode.ADD_MEMBERS, f"add {pods} to {names}", refs, number, number)
@@ -88,6 +89,6 @@ def _members_help(chosen: Sequence[GroupTree]) -> Help:
 
 def _gates_help(chosen: Sequence[ObjectKey], gated: Mapping[ObjectKey, PendingPods]) -> Help:
     number = sum(len(gated[key].ids) for key in chosen)
-    pods = f"{number} {'pod' if number == 1 else 'pods'}"
+    pods = number_of(number, "pod")
     text = f"remove the scheduling gates of {pods} of {', '.join(map(str, chosen))}"
     return Help(HelpCode.REMOVE_GATES, text, tuple(chosen), number, number)

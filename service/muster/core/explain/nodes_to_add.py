@@ -22,6 +22,7 @@ from muster.core.explain.explanation import (
     failed_path,
 )
 from muster.core.explain.trials import Smallest, Trials, Verdict, groups_below, smallest
+from muster.core.messages import number_of
 from muster.core.node_table import NodeTable
 from muster.core.pod_placement import placer_of
 from muster.core.tree import Unit, leaves
@@ -153,7 +154,7 @@ def _help(nodes: NodeTable, slot: int, keys: list[str], found: Smallest) -> Help
     name = nodes.names[slot]
     where = {key: nodes.labels[slot][key] for key in keys if key in nodes.labels[slot]}
     shown = ",".join(f"{key}={value}" for key, value in where.items())
-    number = f"{found.number} {'node' if found.number == 1 else 'nodes'}"
+    number = number_of(found.number, "node")
     text = f"add {number} like {name}" + (f" with {shown}" if shown else "")
     return Help(
         HelpCode.ADD_NODES,

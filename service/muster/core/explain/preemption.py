@@ -9,10 +9,12 @@ from muster.core.explain.explanation import (
     PREEMPTION_POSSIBLE,
     PREEMPTION_UNDER_WAY,
 )
+from muster.core.messages import number_of
 from muster.core.tree import Unit
 from muster.model.priority import NEVER
 
 _MOST_NAMED = 5
+_NOBODY = "no unit of lower priority runs"
 _ENDS = {
     PreemptionEnd.NO_FIT: "it would not fit without all units of lower priority either",
     PreemptionEnd.NOT_FOUND: "no room was found without all units of lower priority either",
@@ -23,7 +25,8 @@ _ENDS = {
 def preemption_reasons(unit: Unit, decision: Decision) -> list[Reason]:
     """At most one; none for a unit that fits."""
     if decision.preemption is not None:
-        return _tried(decision.preemption)
+        nobody = unit.victims is not None and not unit.victims.keys and not decision.preemption.awaited
+        return [_forbidden("NOBODY_LOWER", _NOBODY)] if nobody else _tried(decision.preemption)
     if decision.code is DecisionCode.WAITING_FOR_PREEMPTION:
         text = "nodes are nominated; nobody else is evicted while pods that it waits for are leaving"
         return [Reason(PREEMPTION_UNDER_WAY, text)]
@@ -33,7 +36,7 @@ def preemption_reasons(unit: Unit, decision: Decision) -> list[Reason]:
         return [_forbidden("UNRESOLVABLE", "no eviction makes a node fit for it")]
     if unit.preemption_policy == NEVER:
         return [_forbidden("NEVER", "its preemption policy is Never")]
-    return [_forbidden("NOBODY_LOWER", "no unit of lower priority is in its way")]
+    return [_forbidden("NOBODY_LOWER", _NOBODY)]
 
 
 def _tried(preemption: Preemption) -> list[Reason]:
@@ -58,7 +61,7 @@ def _possible(preemption: Preemption) -> Reason:
     if not victims:
         return Reason(PREEMPTION_POSSIBLE, "it fits once pods that are leaving are gone", 0, details)
     more = f" and {len(victims) - _MOST_NAMED} more" if len(victims) > _MOST_NAMED else ""
-    of_pods = f"{pods} {'pod' if pods == 1 else 'pods'}"
+    of_pods = number_of(pods, "pod")
     text = f"preemption is possible: {of_pods} of {', '.join(victims[:_MOST_NAMED])}{more} would go"
     return Reason(PREEMPTION_POSSIBLE, text, 0, details)
 

@@ -26,7 +26,7 @@ from muster.core.explain.explanation import (
     first_failure,
 )
 from muster.core.explain.lack import missing_room
-from muster.core.messages import pod_message
+from muster.core.messages import number_of, pod_message
 from muster.core.observer import NullObserver
 from muster.core.ordering import Batch
 from muster.core.reasons import refusal_of
@@ -149,6 +149,5 @@ def _others(outcomes: Outcomes, places: Sequence[int]) -> Reason:
     ruled_out = int(np.count_nonzero(outcomes.pruned[list(places)]))
     details = {"domains": str(len(places)), "ruledOut": str(ruled_out)}
     details |= {status.lower(): str(number) for status, number in sorted(counts.items())}
-    word = "domain" if len(places) == 1 else "domains"
-    text = f"{len(places)} more {word} no closer ({ruled_out} ruled out by capacity)"
+    text = f"{number_of(len(places), 'more domain')} no closer ({ruled_out} ruled out by capacity)"
     return Reason(MORE_DOMAINS, text, 0, details)
