@@ -18,8 +18,8 @@ import pickle
 import signal
 import time
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
@@ -188,6 +188,16 @@ def _answered(asked: Asked, cluster: Cluster) -> bytes:
         return pickle.dumps(("refused", type(refusal), refusal.__dict__))
     except Exception as error:  # noqa: BLE001 - whoever asked is told
         return pickle.dumps(("failed", f"{type(error).__name__}: {error}"))
+
+
+@contextmanager
+def unhurried() -> Iterator[None]:
+    """What happens inside is done whole: the end of the time is told afterwards."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _out_of_time(_number: int, _frame: FrameType | None) -> None:

@@ -1,0 +1,122 @@
+"""Changes on top of a copy of a cluster: objects taken away, objects put as Apply would, nodes drained (api.md, Simulate).
+
+In this order, each a revision of the copy with all that follows from it. Whatever Apply would refuse is refused here,
+with the same faults below the paths of the request; nothing is ever stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, TypeVar
+
+from muster.engine.api import ApplyCall, ObjectRefusal
+from muster.engine.applying import ApplyPlan, stateless_faults
+from muster.engine.cluster import Cluster
+from muster.engine.conditions import UNSCHEDULABLE
+from muster.engine.errors import InvalidArgumentError
+from muster.engine.mutation import Mutation
+from muster.model.meta import NODE, ObjectKey
+from muster.model.node import Node
+from muster.model.objects import ClusterObject
+from muster.model.pod import PENDING, Pod, PodBatch
+from muster.model.variations import varied
+from muster.validation.pod import PodRules
+from muster.validation.violations import INVALID, Violation
+
+Done = TypeVar("Done")
+
+
+@dataclass(frozen=True, slots=True)
+class SentObjects:
+    """Objects of a request, None where decoding refused one; `paths` are their JSON prefixes, as in an ApplyCall."""
+
+    objects: Sequence[ClusterObject | PodBatch | None] = ()
+    paths: Sequence[str] = ()
+    refusals: Sequence[ObjectRefusal] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """What is changed before anything is decided. `drained` are names of nodes."""
+
+    sent: SentObjects = SentObjects()
+    removed: tuple[ObjectKey, ...] = ()
+    drained: tuple[str, ...] = ()
+
+
+def lay_over(cluster: Cluster, overlay: Overlay, now_us: int) -> list[Violation]:
+    """Make the changes; what is wrong with them, in the order of the request's fields: all or nothing is right then.
+
+    Raises ConflictError and FailedPreconditionError as Apply does.
+    """
+    removed = list(_remove(cluster, overlay.removed, now_us))
+    applied = put_objects(cluster, overlay.sent, now_us)
+    return [*applied, *removed, *_drain(cluster, overlay.drained, now_us)]
+
+
+def put_objects(cluster: Cluster, sent: SentObjects, now_us: int) -> list[Violation]:
+    """Put objects as Apply does; if there are faults, none is put. Raises ConflictError, FailedPreconditionError."""
+    if not sent.objects:
+        return []
+    mutation = Mutation(cluster, now_us)
+    call = ApplyCall(cluster.name, sent.objects, sent.paths, sent.refusals)
+    made = count(1)
+    plan = ApplyPlan(cluster, call, mutation, lambda: f"simulated-{mutation.revision}-{next(made)}")
+    try:
+        admitted = plan.admit(finished(stateless_faults(call, PodRules())))
+    except InvalidArgumentError as error:
+        return error.violations
+    plan.write(admitted)
+    mutation.finish()
+    return []
+
+
+def finished(coroutine: Coroutine[Any, Any, Done]) -> Done:
+    """The result of a coroutine that waits for nothing, but may give way to others: here are none."""
+    while True:
+        try:
+            waits_for = coroutine.send(None)
+        except StopIteration as end:
+            result: Done = end.value
+            return result
+        if waits_for is not None:
+            raise RuntimeError("there is no event loop to wait in")
+
+
+def _remove(cluster: Cluster, keys: Sequence[ObjectKey], now_us: int) -> Iterator[Violation]:
+    """Take objects away at once; nothing protects them, and nothing else goes with them."""
+    mutation = Mutation(cluster, now_us)
+    for index, key in enumerate(keys):
+        if cluster.state.get(key) is None:
+            yield Violation(f"overlay.removed[{index}]", INVALID, f"{key} does not exist")
+        else:
+            mutation.remove(key)
+    mutation.finish()
+
+
+def _drain(cluster: Cluster, names: Sequence[str], now_us: int) -> Iterator[Violation]:
+    mutation = Mutation(cluster, now_us)
+    for index, name in enumerate(names):
+        node = cluster.state.get(ObjectKey(NODE, "", name))
+        if isinstance(node, Node):
+            mutation.put(varied(node, unschedulable=True, resource_version=mutation.revision))
+            for pod in cluster.state.pods_on(name):
+                _send_away(mutation, pod)
+        else:
+            yield Violation(f"overlay.drainedNodes[{index}]", INVALID, f"Node {name} does not exist")
+    mutation.finish()
+
+
+def _send_away(mutation: Mutation, pod: Pod) -> None:
+    """A pod of a drained node waits for another one; one that was on its way out is gone, and one that ended stays."""
+    if pod.is_terminal:
+        return
+    if pod.is_leaving:
+        mutation.remove(pod.key)
+        return
+    message = f"node {pod.node_name} is drained"
+    status = mutation.pod_conditions.waiting(pod.status, UNSCHEDULABLE, message, pod.generation)
+    status = varied(status, phase=PENDING, start_us=None)
+    mutation.put(varied(pod, node_name="", status=status, resource_version=mutation.revision))
