@@ -19,6 +19,8 @@ from muster.engine.api import (
     DeleteAnswer,
     DeleteCall,
     DeleteOutcome,
+    ExplainAnswer,
+    ExplainCall,
     ListAnswer,
     ObjectFilter,
     PodReport,
@@ -266,6 +268,16 @@ class FakeEngine:
         await self._enter("preempt")
         held = self._known(call.cluster)
         return PreemptAnswer(next(each for each in held.decisions if each.decision.unit == call.unit))
+
+    async def explain(self, call: ExplainCall) -> ExplainAnswer:
+        await self._enter("explain")
+        held = self._known(call.cluster)
+        queued = next((each for each in held.units if each.unit.key == call.unit), None)
+        record = next((each for each in held.decisions if each.decision.unit == call.unit), None)
+        if queued is None and record is None:
+            raise NotFoundError("OBJECT_NOT_FOUND", f"{call.unit} does not exist", [("PodGroup", "")])
+        result = record.decision.result if record is not None else None
+        return ExplainAnswer(queued, record, result, (), held.revision)
 
     async def queue(self, cluster: str, states: frozenset[UnitState]) -> QueueAnswer:
         await self._enter("queue")

@@ -264,7 +264,7 @@ async def test_deleting_a_cluster_that_is_not_there(api: Api, missing_is_allowed
         assert (await refused(call)).reason == "CLUSTER_NOT_FOUND"
 
 
-@pytest.mark.parametrize("method", ["Simulate", "Explain"])
+@pytest.mark.parametrize("method", ["Simulate"])
 async def test_what_is_not_offered_says_so(api: Api, method: str) -> None:
     request = getattr(spb, f"{method}Request")()
 

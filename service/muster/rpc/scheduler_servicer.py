@@ -19,6 +19,7 @@ from muster.engine.api import (
 from muster.engine.errors import UnimplementedError
 from muster.rpc.admission import Admission
 from muster.rpc.decisions import DecisionLister, DecisionMessages, code_names, fitted, watched_units
+from muster.rpc.explain import explain
 from muster.rpc.lists import checked_uid
 from muster.rpc.pagination import KeptLists, PageTokens
 from muster.rpc.queue_pages import QueueLister, encode_unit
@@ -96,9 +97,7 @@ class SchedulerServicer(scheduler_service_pb2_grpc.SchedulerServiceServicer):
         )
 
     async def Explain(self, request: pb.ExplainRequest, context: Context) -> pb.ExplainResponse:
-        _refuse_unimplemented(
-            "Explain", "this server explains by its decisions; see Schedule, GetDecision and GetQueue"
-        )
+        return await explain(self._engine, request)
 
     async def WatchDecisions(self, request: pb.WatchDecisionsRequest, context: Context) -> None:  # type: ignore[override]
         """Decisions in order, at least once each, until the caller leaves or the server drains."""

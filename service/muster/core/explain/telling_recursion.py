@@ -35,7 +35,9 @@ from muster.core.tree import GroupTree, leaves
 from muster.core.trial import Trial, result_of
 
 MOST_DOMAINS = 8
-"""So many domains of a group are told one by one."""
+"""So many domains of a group are told one by one,"""
+MOST_TOLD = 96
+"""and so many of all groups: trees may have hundreds of groups that fail alike."""
 EXAMPLES = 3
 """So many refused nodes are named with each filter."""
 _LACKS = (MISSING_ROOM, MISSING_NODES)
@@ -53,6 +55,7 @@ class TellingRecursion(Recursion):
     """Used for one unit; results of its trials have the reasons of `core.explain.explanation` besides their own."""
 
     _attention = _Attention.FULL
+    _left = MOST_TOLD
 
     def _refuse(self, leaf: Trial, batch: Batch, number: int, domain: Domain, *, fill: bool) -> None:
         is_news = batch.signature not in leaf.pod_reasons
@@ -73,9 +76,11 @@ class TellingRecursion(Recursion):
         order = self._by_closeness(trial.group, outcomes)
         told: list[Reason] = []
         if self._attention is _Attention.FULL:
-            told = [self._domain_told(trial.group, outcomes, place) for place in order[:MOST_DOMAINS]]
-            if len(order) > MOST_DOMAINS:
-                told.append(_others(outcomes, order[MOST_DOMAINS:]))
+            number = min(MOST_DOMAINS, self._left)
+            self._left -= number
+            told = [self._domain_told(trial.group, outcomes, place) for place in order[:number]]
+            if len(order) > number:
+                told.append(_others(outcomes, order[number:]))
         closest = outcomes.domains[order[0]]
         trial, _ = self._simulate(trial.group, closest)
         trial.reasons = [closest_domain(closest), *told, *trial.reasons]
