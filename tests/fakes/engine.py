@@ -5,8 +5,9 @@ A test puts decisions and queue states into it, makes it refuse (`refusal`), or 
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from muster.engine.api import (
     AppliedObject,
@@ -36,6 +37,8 @@ from muster.engine.api import (
     ScheduleCall,
     WatchBatch,
 )
+from muster.engine.aside import Setting
+from muster.engine.cluster import Cluster
 from muster.engine.errors import (
     ConflictError,
     InvalidArgumentError,
@@ -53,6 +56,8 @@ from muster.validation.admission import Outcome
 from muster.validation.violations import Violation
 
 WATCH_BUFFER = 100_000
+
+Answer = TypeVar("Answer")
 
 
 @dataclass
@@ -268,6 +273,15 @@ class FakeEngine:
         await self._enter("preempt")
         held = self._known(call.cluster)
         return PreemptAnswer(next(each for each in held.decisions if each.decision.unit == call.unit))
+
+    async def aside(
+        self, cluster: str | None, question: Callable[[Cluster, Setting], Answer], limit_seconds: float
+    ) -> Answer:
+        """Answers about an empty cluster, here."""
+        await self._enter("aside")
+        if cluster is not None:
+            self._known(cluster)
+        return question(Cluster(cluster or "", 0, frozenset({""})), Setting({}, 0))
 
     async def explain(self, call: ExplainCall) -> ExplainAnswer:
         await self._enter("explain")

@@ -264,16 +264,6 @@ async def test_deleting_a_cluster_that_is_not_there(api: Api, missing_is_allowed
         assert (await refused(call)).reason == "CLUSTER_NOT_FOUND"
 
 
-@pytest.mark.parametrize("method", ["Simulate"])
-async def test_what_is_not_offered_says_so(api: Api, method: str) -> None:
-    request = getattr(spb, f"{method}Request")()
-
-    answer = await refused(getattr(api.scheduler, method)(request))
-
-    assert (answer.code, answer.reason) == (grpc.StatusCode.UNIMPLEMENTED, "NOT_OFFERED")
-    assert answer.metadata == {"method": method}
-
-
 async def test_the_server_tells_its_limits_and_profiles(api: Api) -> None:
     told = await api.cluster.GetServerInfo(pb.GetServerInfoRequest())
 

@@ -10,16 +10,20 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from muster.core.decision import GroupResult
 from muster.core.explain.explanation import Help
+from muster.engine.aside import Setting
+from muster.engine.cluster import Cluster
 from muster.engine.ports import Change, DecisionRecord, PendingGroup, PendingMember, QueuedUnit, UnitState
 from muster.model.meta import ObjectKey
 from muster.model.objects import ClusterObject
 from muster.model.pod import PodBatch
 from muster.validation.admission import Outcome
 from muster.validation.violations import Violation
+
+Answer = TypeVar("Answer")
 
 
 class DeleteOutcome(Enum):
@@ -356,6 +360,16 @@ class SchedulingEngine(Protocol):
     async def preempt(self, call: PreemptCall) -> PreemptAnswer: ...
 
     async def explain(self, call: ExplainCall) -> ExplainAnswer: ...
+
+    async def aside(
+        self, cluster: str | None, question: Callable[[Cluster, Setting], Answer], limit_seconds: float
+    ) -> Answer:
+        """What the question answers on a copy of the cluster, of an empty one for None; in a process of low priority.
+
+        The question and its answer can be pickled, and `OutOfTimeError` is raised in it at the end of its time. Raises
+        what it raises of `Refusal`s, SideWorkerFailedError, ResourceExhaustedError.
+        """
+        ...
 
     async def queue(self, cluster: str, states: frozenset[UnitState]) -> QueueAnswer: ...
 

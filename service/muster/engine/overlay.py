@@ -39,10 +39,10 @@ class SentObjects:
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """What is changed before anything is decided. `drained` are names of nodes."""
+    """What is changed before anything is decided. `drained` are names of nodes; removed: None where a request is at fault."""
 
     sent: SentObjects = SentObjects()
-    removed: tuple[ObjectKey, ...] = ()
+    removed: tuple[ObjectKey | None, ...] = ()
     drained: tuple[str, ...] = ()
 
 
@@ -85,10 +85,12 @@ def finished(coroutine: Coroutine[Any, Any, Done]) -> Done:
             raise RuntimeError("there is no event loop to wait in")
 
 
-def _remove(cluster: Cluster, keys: Sequence[ObjectKey], now_us: int) -> Iterator[Violation]:
+def _remove(cluster: Cluster, keys: Sequence[ObjectKey | None], now_us: int) -> Iterator[Violation]:
     """Take objects away at once; nothing protects them, and nothing else goes with them."""
     mutation = Mutation(cluster, now_us)
     for index, key in enumerate(keys):
+        if key is None:
+            continue
         if cluster.state.get(key) is None:
             yield Violation(f"overlay.removed[{index}]", INVALID, f"{key} does not exist")
         else:

@@ -8,11 +8,11 @@ time ends, the answer is what was decided by then. Nothing here knows a store.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from muster.core.decision import Decision, DecisionCode
-from muster.core.framework import Profile
+from muster.engine.aside import Setting
 from muster.engine.binder import commit_decision
 from muster.engine.cluster import Cluster
 from muster.engine.deciding import Decider
@@ -38,15 +38,6 @@ _NO_CHANGES = Overlay()
 _MOST_NAMED = 3
 MOST_UNITS = 10_000
 """Units of a queue that one simulation decides."""
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What decides beside the cluster: profiles by scheduler name, the first the default one, the time, who evicts."""
-
-    profiles: Mapping[str, Profile]
-    now_us: int
-    clients_evict: bool = False
 
 
 class StoppedClock:

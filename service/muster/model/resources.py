@@ -71,6 +71,13 @@ def to_base_units(resource: str, text: str) -> int:
     return amount
 
 
+def quantity_text(resource: str, amount: int) -> str:
+    """An amount in base units as a quantity: 1500 of cpu is "1500m", 2000 is "2"."""
+    if resource == CPU:
+        return f"{amount}m" if amount % 1000 else str(amount // 1000)
+    return str(amount)
+
+
 def is_divisible(resource: str) -> bool:
     """Whether a fraction of one unit may be asked for; extended resources and pod slots come whole."""
     return resource in _DIVISIBLE or resource.startswith(_HUGE_PAGES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 from grpc import aio
 
@@ -16,7 +16,6 @@ from muster.engine.api import (
     ScheduleCall,
     SchedulingEngine,
 )
-from muster.engine.errors import UnimplementedError
 from muster.rpc.admission import Admission
 from muster.rpc.decisions import DecisionLister, DecisionMessages, code_names, fitted, watched_units
 from muster.rpc.explain import explain
@@ -25,6 +24,7 @@ from muster.rpc.pagination import KeptLists, PageTokens
 from muster.rpc.queue_pages import QueueLister, encode_unit
 from muster.rpc.replay import AnswerEncoder, identity_of
 from muster.rpc.request_checks import AskedUnit, RequestFaults, asked_unit
+from muster.rpc.simulate import simulate
 from muster.rpc.telemetry_port import RpcTelemetry
 from muster.rpc.watch import WatchStream
 from muster.v1 import scheduler_service_pb2 as pb
@@ -91,10 +91,8 @@ class SchedulerServicer(scheduler_service_pb2_grpc.SchedulerServiceServicer):
         return identity, kept
 
     async def Simulate(self, request: pb.SimulateRequest, context: Context) -> pb.SimulateResponse:
-        _refuse_unimplemented(
-            "Simulate",
-            "this server decides on its own state alone; Schedule with validate_only tries one unit",
-        )
+        """What would be decided on the cluster, or on objects sent along, with changes on top."""
+        return await simulate(self._engine, request, context)
 
     async def Explain(self, request: pb.ExplainRequest, context: Context) -> pb.ExplainResponse:
         return await explain(self._engine, request)
@@ -149,7 +147,3 @@ def _preempt_response(cluster: str, answer: PreemptAnswer) -> pb.PreemptResponse
     if answer.not_possible:
         response.decision.preemption.not_possible = answer.not_possible
     return response
-
-
-def _refuse_unimplemented(method: str, why: str) -> NoReturn:
-    raise UnimplementedError("NOT_OFFERED", f"{method} is not offered: {why}", method=method)
