@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from rich.console import Group, RenderableType
@@ -82,9 +82,9 @@ def decision_view(decision: Decision) -> RenderableType:
     return Group(*parts)
 
 
-def result_tree(result: GroupResult) -> Tree:
-    """The groups of a hierarchy from the root down, with the counts and the reasons of each."""
-    return drawn(_branch(result))
+def result_tree(result: GroupResult, notes: Callable[[GroupResult], Iterable[str]] | None = None) -> Tree:
+    """The groups of a hierarchy from the root down, with the counts of each, and notes: its reasons unless others are given."""
+    return drawn(_branch(result, notes or _own_notes))
 
 
 def search_line(search: Search) -> list[str]:
@@ -159,7 +159,11 @@ def _steps(search: Search) -> str:
     return f"{spent}{of_budget} steps" if spent else ""
 
 
-def _branch(result: GroupResult) -> Branch:
+def _own_notes(result: GroupResult) -> Iterable[str]:
+    return reason_texts(result.reasons)
+
+
+def _branch(result: GroupResult, notes: Callable[[GroupResult], Iterable[str]]) -> Branch:
     status = GroupStatus.Name(result.status).removeprefix("GROUP_STATUS_").lower()
     is_leaf = result.ref.kind != "CompositePodGroup"
     word = "pod" if is_leaf else "group"
@@ -171,8 +175,8 @@ def _branch(result: GroupResult) -> Branch:
         pods="" if is_leaf else number_of(_pods_held(result), "pod"),
         domain=short_domain(result.domain_key, result.domain_value) if status == "success" else "",
         remarks=(*_child_remarks(result), *domain_remarks(result)),
-        notes=tuple(reason_texts(result.reasons)),
-        children=[_branch(child) for child in result.children],
+        notes=tuple(notes(result)),
+        children=[_branch(child, notes) for child in result.children],
     )
 
 

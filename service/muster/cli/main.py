@@ -5,12 +5,13 @@ from __future__ import annotations
 import click
 
 from muster.cli.demo import demo
+from muster.cli.explain import explain
 from muster.cli.objects import apply, delete, get, watch
 from muster.cli.records import decision, decisions, queue
 from muster.cli.replay import replay
 from muster.cli.service import health, serve, version
 from muster.cli.session import global_options
-from muster.cli.units import explain, preempt, schedule, simulate
+from muster.cli.units import preempt, schedule, simulate
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

@@ -1,4 +1,4 @@
-"""Commands about one unit, or about what would be: schedule, preempt, explain, simulate."""
+"""Commands about one unit, or about what would be: schedule, preempt, simulate."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 import click
-from rich.markup import escape
 
-from muster.cli.decision_views import decision_line, decision_view, queue_line, reason_lines, result_tree
-from muster.cli.kinds import ref_of, shown_ref
+from muster.cli.decision_views import decision_line, decision_view, queue_line
+from muster.cli.kinds import ref_of
 from muster.cli.output import print_message, show
 from muster.cli.session import TABLE, Session, call, client_command
 from muster.client.manifests import Manifests, read_paths
 from muster.v1.decision_pb2 import DecisionCode
 from muster.v1.scheduler_service_pb2 import (
-    ExplainRequest,
-    ExplainResponse,
     InlineBase,
     Overlay,
     PreemptRequest,
@@ -89,38 +86,6 @@ def preempt(session: Session, unit: str, *, dry_run: bool) -> None:
     else:
         show(decision_view(response.decision))
     _exit_unless(response.decision.code in PREEMPTED)
-
-
-@click.command()
-@client_command
-@click.argument("unit", metavar="KIND/NAME")
-@click.option(
-    "--what-would-help", is_flag=True, help="Also try which changes would let the unit be scheduled."
-)
-def explain(session: Session, unit: str, *, what_would_help: bool) -> None:
-    """Say why a unit is where it is."""
-    request = ExplainRequest(unit=ref_of(unit, session.namespace), what_would_help=what_would_help)
-    response = call(session, lambda client: client.explain(request))
-    if session.output != TABLE:
-        print_message(response, session.output)
-        return
-    _show_explanation(response)
-
-
-def _show_explanation(response: ExplainResponse) -> None:
-    show(
-        queue_line(response.queue) if response.HasField("queue") else "queue: not in it, no pods are pending"
-    )
-    for line in reason_lines(response.queue.reasons):
-        show(f"  {line}")
-    if response.HasField("last_decision"):
-        show(decision_line(response.last_decision))
-    if response.HasField("result"):
-        show(f"on the state of revision {response.revision}:")
-        show(result_tree(response.result))
-    for help_ in response.helps:
-        objects = ", ".join(map(shown_ref, help_.refs))
-        show(escape(f"would help: {help_.message}{f' ({objects})' if objects else ''}"))
 
 
 @click.command()
