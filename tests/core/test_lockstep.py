@@ -17,6 +17,7 @@ from muster.model.node import Node
 from tests.dsl import Cluster, basic, block, composite, gang, node, pod, pod_group, rack
 
 SUCCESS, UNSCHEDULABLE = Status.SUCCESS, Status.UNSCHEDULABLE
+UNRESOLVABLE = Status.UNSCHEDULABLE_AND_UNRESOLVABLE
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +81,7 @@ def test_a_driver_that_may_run_anywhere_in_the_block_leaves_its_siblings_their_r
 
     result = cluster.schedule(root)
 
-    assert result.tried("root") == {"A": UNSCHEDULABLE, "B": SUCCESS}
+    assert result.tried("root") == {"A": UNRESOLVABLE, "B": SUCCESS}
     assert result.placed == {"root": "B", "pg-0": "B1", "pg-1": "B2"}
     assert not simulated
 
@@ -203,12 +204,15 @@ def test_a_trace_shows_the_groups_on_the_path_taken_and_all_candidates() -> None
 
 
 def test_a_trace_of_a_failed_group_shows_the_domain_that_came_closest() -> None:
-    cluster = Cluster(block("A", rack("A1", free=3)), block("B", rack("B1", free=3), rack("B2", free=4)))
-    groups = [pod_group(f"pg-{i}", gang(3), pods=3, same="rack") for i in range(3)]
+    # B has room for all eight pods, and a rack for each of the groups, but no rack for both groups of two and three.
+    cluster = Cluster(block("A", rack("A1", free=3)), block("B", rack("B1", free=4), rack("B2", free=4)))
+    groups = [
+        pod_group(f"pg-{i}", gang(number), pods=number, same="rack") for i, number in enumerate((3, 2, 3))
+    ]
 
     result = cluster.schedule(composite("root", gang(3), *groups, same="block"))
 
-    assert result.tried("root") == {"A": UNSCHEDULABLE, "B": UNSCHEDULABLE}
+    assert result.tried("root") == {"A": UNRESOLVABLE, "B": UNSCHEDULABLE}
     assert result.group("root").reasons[0].details["value"] == "B"
     assert result.tried("pg-2") == {"B1": UNSCHEDULABLE, "B2": UNSCHEDULABLE}
 

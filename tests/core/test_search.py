@@ -14,7 +14,7 @@ from muster.core.observer import NullObserver
 from muster.model.meta import LabelSelector
 from muster.model.pod import Pod, TopologySpreadConstraint
 from muster.plugins.profile import make_profile
-from tests.dsl import Cluster, composite, gang, node, pod, pod_group
+from tests.dsl import Cluster, composite, gang, node, pod, pod_group, rack
 from tests.dsl.groups import GroupPlan
 from tests.dsl.nodes import HOSTNAME
 from tests.dsl.state import state_of
@@ -30,8 +30,8 @@ def profile_with(**settings: object) -> Profile:
 
 TRAP = pod_group("g", gang(4), pods=pods_of("3", "3", "2", "2"))
 """Greedy gives each node one pod of three cpus, which leaves no room for the second of two."""
-ODD = pod_group("g", gang(3), pods=pods_of("3", "3", "4"))
-"""On two nodes of five cpus: as many as there are, and yet a node holds one pod only."""
+ODD = pod_group("g", gang(4), pods=pods_of("4", "2", "2", "2"))
+"""On two nodes of five cpus: as many as there are, and room for each kind, but the large pod wastes one cpu."""
 
 
 def trap_cluster(**options: Profile) -> Cluster:
@@ -152,8 +152,12 @@ def test_three_pods_of_one_port_are_proved_not_to_fit_two_nodes() -> None:
 
 
 def test_no_placement_is_told_apart_from_a_spent_budget() -> None:
-    proved = odd_cluster().schedule(ODD)
-    spent = odd_cluster(profile=profile_with(search={"nodeBudget": 31})).schedule(ODD)
+    racks = (rack("r1", free=4), rack("r2", free=4))
+    groups = (pod_group(f"pg-{i}", gang(pods), pods=pods, same="rack") for i, pods in enumerate((3, 2, 3)))
+    root = composite("root", gang(3), *groups)
+
+    proved = Cluster(*racks).schedule(root)
+    spent = Cluster(*racks, profile=profile_with(search={"nodeBudget": 100})).schedule(root)
 
     assert proved.decision.search.end is SearchEnd.EXHAUSTED
     assert "; no placement exists; " in proved.decision.message
@@ -216,7 +220,7 @@ def test_what_the_search_finds_for_spread_pods_passes_their_filters() -> None:
 
 
 def test_what_reads_other_nodes_is_never_proved() -> None:
-    result = odd_cluster().schedule(spread_members("3", "3", "4"))
+    result = odd_cluster().schedule(spread_members("4", "2", "2", "2"))
 
     assert result.decision.search.end is SearchEnd.BUDGET_SPENT
     assert "; the search ended without a placement or a proof; " in result.decision.message

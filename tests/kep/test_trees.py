@@ -129,18 +129,19 @@ def test_domains_too_small_for_the_minimum_are_pruned() -> None:
 
 
 def test_a_failed_group_names_the_domain_that_came_closest_and_what_it_lacked() -> None:
-    racks = [node(name, "4", labels={"rack": name}) for name in ("r1", "r2", "r3")]
-    cluster = Cluster(*racks)
-    cluster.runs(pod(cpu="2500m"), "r1", "r3")
-    members = (pod("large", cpu="3"), pod("small"), pod("other", cpu="2"))
+    # In r2 there are six cpu, but beside a large pod no room for the odd one.
+    nodes = [node(f"{name}-{place}", "3", labels={"rack": name}) for name in ("r1", "r2") for place in (0, 1)]
+    cluster = Cluster(*nodes)
+    cluster.runs(pod(), "r1-0")
+    members = (pod("large", cpu="2"), pod("other", cpu="2"), pod("odd", cpu="1500m"))
 
     result = cluster.schedule(pod_group("g", gang(3), pods=members, same="rack"))
 
     assert result.group("g").tried == 1
     assert result.decision.message == (
-        "1 of 3 required pods fit (S=1 R=1 U=1 UU=0); no placement exists; "
-        "no domain holds the minimum (1 tried, 2 ruled out by capacity); rack=r2 came closest; "
-        "0/1 nodes are available: 1 Insufficient cpu."
+        "2 of 3 required pods fit (S=2 R=0 U=1 UU=0); no placement exists; "
+        "no domain holds the minimum (1 tried, 1 ruled out by capacity); rack=r2 came closest; "
+        "0/2 nodes are available: 2 Insufficient cpu."
     )
 
 

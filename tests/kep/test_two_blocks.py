@@ -1,15 +1,16 @@
 """The example of KEP-6012: a root that wants one block over two groups of five pods that each want one rack.
 
-Racks are named by their block and say how many pods of one cpu they have room for.
+Racks are named by their block and say how many pods of one cpu they hold.
 """
 
 from muster.core.decision import SearchEnd, Status
+from muster.model.node import Node
 from muster.plugins.profile import make_profile
-from tests.dsl import Cluster, block, composite, gang, pod_group, rack
+from tests.dsl import Cluster, block, composite, gang, pod, pod_group, rack
 
 UNSCHEDULABLE, SUCCESS = Status.UNSCHEDULABLE, Status.SUCCESS
 
-BLOCK_A = block("block-A", rack("rack-A1", free=3), rack("rack-A2", free=5))
+BLOCK_A = block("block-A", rack("rack-A1", free=5), rack("rack-A2", free=5))
 BLOCK_B = block("block-B", rack("rack-B1", free=5), rack("rack-B2", free=5))
 CPG_ROOT = composite(
     "CPG-root",
@@ -20,8 +21,15 @@ CPG_ROOT = composite(
 )
 
 
+def partly_used(*blocks: list[Node]) -> Cluster:
+    """Two pods run in rack-A1, so that it has room for three."""
+    cluster = Cluster(*blocks)
+    cluster.runs(pod(), "node-rack-A1", "node-rack-A1")
+    return cluster
+
+
 def test_cpg_root_is_locked_into_block_b_since_block_a_has_only_one_rack_that_is_big_enough() -> None:
-    cluster = Cluster(BLOCK_A, BLOCK_B)
+    cluster = partly_used(BLOCK_A, BLOCK_B)
 
     result = cluster.schedule(CPG_ROOT)
 
@@ -31,7 +39,7 @@ def test_cpg_root_is_locked_into_block_b_since_block_a_has_only_one_rack_that_is
 
 
 def test_racks_are_looked_for_inside_the_block_and_a_sibling_sees_what_its_elder_took() -> None:
-    cluster = Cluster(BLOCK_A, BLOCK_B)
+    cluster = partly_used(BLOCK_A, BLOCK_B)
 
     result = cluster.schedule(CPG_ROOT)
 
@@ -40,12 +48,12 @@ def test_racks_are_looked_for_inside_the_block_and_a_sibling_sees_what_its_elder
 
 
 def test_without_block_b_one_group_of_the_two_is_not_enough_and_nothing_is_bound() -> None:
-    cluster = Cluster(BLOCK_A)
+    cluster = partly_used(BLOCK_A)
 
     result = cluster.schedule(CPG_ROOT)
 
     assert result.code == "UNSCHEDULABLE"
-    assert result.group("CPG-root").satisfied == 1
+    assert result.tried("CPG-root") == {"block-A": UNSCHEDULABLE}
     assert result.decision.search.end is SearchEnd.EXHAUSTED
     assert result.on == {}
 

@@ -8,13 +8,11 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from muster.core.capacity import CapacityBound, rooms_of
+from muster.core.capacity import rooms_of
 from muster.core.cuts import levels_of
-from muster.core.decision import Status
 from muster.core.domains import CLUSTER
 from muster.core.framework import PlacementViews
 from muster.core.pod_placement import placer_of
-from muster.core.snapshot import Snapshot
 from muster.core.tree import GroupTree
 from muster.plugins.profile import make_profile
 from muster.plugins.topology_placement import MostPodsThenFullest
@@ -54,56 +52,6 @@ def test_a_cut_has_a_domain_for_each_path_of_values(drawn: Built, keys: tuple[st
         ]
         assert [paths_above[place] for place in level.parents] == [path[:-1] for path in paths]
         paths_above = paths
-
-
-def bound_of_one(snapshot: Snapshot, group: GroupTree, slots: list[int], *, free: bool) -> bool:
-    """The capacity bound by its definition, node by node."""
-    if not group.is_leaf:
-        able = sum(
-            child.admissible and bound_of_one(snapshot, child, slots, free=free) for child in group.children
-        )
-        return able >= group.minimum
-    nodes = snapshot.nodes
-    amounts = nodes.free if free else nodes.allocatable
-    held = group.satisfied
-    shapes: dict[int, int] = {}
-    for index in group.pods.signatures:
-        shape = snapshot.signatures[index].shape
-        shapes[shape] = shapes.get(shape, 0) + 1
-    for shape, number in shapes.items():
-        signature = next(item for item in snapshot.signatures if item.shape == shape)
-        room = sum(
-            max(
-                0,
-                min(
-                    int(amounts[nodes.row(name), slot]) // amount
-                    for name, amount in signature.requests.items()
-                ),
-            )
-            for slot in slots
-        )
-        held += min(number, room)
-    return held >= group.minimum
-
-
-@settings(max_examples=200, deadline=None)
-@given(choices=st.data(), drawn=clusters(), key=st.sampled_from(KEYS))
-def test_the_bound_of_all_domains_is_that_of_each(choices: st.DataObject, drawn: Built, key: str) -> None:
-    cluster = built(drawn)
-    unit, _ = cluster.unit(choices.draw(trees(tuple(item.name for item in drawn[0]))))
-    rooms = rooms_of(cluster.snapshot, placer_of(cluster.snapshot, cluster.profile))
-    (level,) = levels_of(cluster.snapshot, CLUSTER, (key,))
-
-    failures = CapacityBound(rooms, level).failures(unit.root).tolist()
-
-    for domain, failure in zip(level.domains, failures, strict=True):
-        slots = np.array(domain.slots).tolist()
-        if bound_of_one(cluster.snapshot, unit.root, slots, free=True):
-            assert failure == 0
-        elif bound_of_one(cluster.snapshot, unit.root, slots, free=False):
-            assert failure == Status.UNSCHEDULABLE
-        else:
-            assert failure == Status.UNSCHEDULABLE_AND_UNRESOLVABLE
 
 
 @settings(max_examples=100, deadline=None)

@@ -1,8 +1,8 @@
-"""Upper bounds on what domains can hold, so that hopeless candidates are not simulated (semantics 5.4).
+"""How many pods of a shape nodes and domains hold, by node filters and amounts alone (semantics 5.4).
 
 Per shape of pod, the sum over a domain's nodes of the pods that each could hold by itself: exact for one shape, never
-too low for several. From free amounts it says whether to try, from allocatable ones whether removing pods could
-help. All candidates are judged in one pass; rooms of nodes are kept and renewed where nodes changed.
+too low for several. Rooms of nodes are kept and renewed where nodes changed. What follows for groups is for
+`core.capacity_bound`.
 """
 
 from __future__ import annotations
@@ -13,19 +13,32 @@ from typing import Literal
 
 import numpy as np
 
-from muster.core.arrays import BoolArray, IntArray, Slots
+from muster.core.arrays import IntArray, Slots
 from muster.core.cuts import Level
-from muster.core.decision import Status
+from muster.core.local_keys import Admission
 from muster.core.pod_placement import PodPlacer
 from muster.core.signature import Signature
 from muster.core.snapshot import Snapshot
 from muster.core.tree import GroupTree
-from muster.core.trial import already_holds
 
 MANY = 2**31
 """More pods than a node ever holds; a sum of it over all nodes stays far below 2^63."""
 _MOST_SHAPES = 64
+_LARGEST_SUM = 2**61
 Amounts = Literal["free", "allocatable"]
+
+
+@dataclass(slots=True)
+class _Static:
+    """What node filters and allocatable amounts say of shapes; of no use any more when a node has changed.
+
+    per_slot: pods of a shape on each slot if nothing ran there. outweighs: by two shapes.
+    """
+
+    version: int = -1
+    admissions: dict[int, Admission] = field(default_factory=dict)
+    per_slot: dict[int, IntArray] = field(default_factory=dict)
+    outweighs: dict[tuple[int, int], bool] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -39,14 +52,48 @@ class _Room:
 
 @dataclass(slots=True)
 class Rooms:
-    """How many pods of a shape nodes and domains hold, by node filters and amounts alone."""
+    """Pods of a shape that nodes and domains hold, and amounts that they have for pods of some shapes."""
 
     snapshot: Snapshot
     placer: PodPlacer
     _known: dict[int, _Room] = field(default_factory=dict)
+    _static: _Static = field(default_factory=_Static)
 
-    def per_slot(self, signature: Signature) -> IntArray:
-        """By free amounts, at most MANY. Not to be changed."""
+    def per_slot(self, signature: Signature, by: Amounts = "free") -> IntArray:
+        """At most MANY. Not to be changed."""
+        return self._free(signature) if by == "free" else self._if_empty(signature)
+
+    def sums(self, signature: Signature, level: Level, by: Amounts) -> IntArray:
+        """[D] pods that the domains of a level hold."""
+        if by == "free":
+            return level.sums(self._free(signature))
+        return level.static_sums((self.placer, signature.shape), lambda: self._if_empty(signature))
+
+    def offered(self, row: int, signatures: tuple[Signature, ...], by: Amounts) -> IntArray:
+        """Per slot the amount of a resource, 0 where no pod of these shapes fits. A copy."""
+        nodes = self.snapshot.nodes
+        offered: IntArray = np.maximum(nodes.free[row] if by == "free" else nodes.allocatable[row], 0)
+        fits = np.logical_or.reduce([self.per_slot(signature, by) > 0 for signature in signatures])
+        return np.where(fits, offered, 0)
+
+    def adds_up(self, row: int) -> bool:
+        """Whether no sum of a resource over nodes overflows."""
+        nodes = self.snapshot.nodes
+        return bool(nodes.size) and int(nodes.allocatable[row].max()) < _LARGEST_SUM // nodes.size
+
+    def outweighs(self, pod: Signature, one: Signature) -> bool:
+        """Whether wherever a pod runs, one of the other shape could run in its place, and beside others like it."""
+        known = self._current().outweighs.get((pod.shape, one.shape))
+        if known is None:
+            as_large = all(pod.requests.get(name, 0) >= amount for name, amount in one.requests.items())
+            small = self._admission(one)
+            known = as_large and not (
+                small.exclusive or (self._admission(pod).admitted & ~small.admitted).any()
+            )
+            self._current().outweighs[pod.shape, one.shape] = known
+        return known
+
+    def _free(self, signature: Signature) -> IntArray:
         nodes, changes = self.snapshot.nodes, self.snapshot.changes
         known = self._known.get(signature.shape)
         changed = None
@@ -63,69 +110,34 @@ class Rooms:
             known.position = changes.position
         return known.free
 
-    def sums(self, signature: Signature, level: Level, amounts: Amounts) -> IntArray:
-        """[D] pods that the domains of a level hold."""
-        if amounts == "free":
-            return level.sums(self.per_slot(signature))
-        return level.static_sums(
-            (self.placer, signature.shape), lambda: self._counted(signature, "allocatable", None)
-        )
+    def _if_empty(self, signature: Signature) -> IntArray:
+        known = self._current().per_slot.get(signature.shape)
+        if known is None or len(known) != self.snapshot.nodes.size:
+            known = self._current().per_slot[signature.shape] = self._counted(signature, "allocatable", None)
+        return known
 
-    def _counted(self, signature: Signature, amounts: Amounts, slots: Slots | None) -> IntArray:
-        row = self.placer.keys.admission(signature)
+    def _admission(self, signature: Signature) -> Admission:
+        known = self._current().admissions.get(signature.shape)
+        if known is None or len(known.admitted) != self.snapshot.nodes.size:
+            known = self._current().admissions[signature.shape] = self.placer.keys.admission(signature)
+        return known
+
+    def _current(self) -> _Static:
+        version = self.snapshot.nodes.version
+        if self._static.version != version or len(self._static.admissions) > _MOST_SHAPES:
+            self._static = _Static(version)
+        return self._static
+
+    def _counted(self, signature: Signature, by: Amounts, slots: Slots | None) -> IntArray:
+        row = self._admission(signature)
         nodes = self.snapshot.nodes
-        offered = nodes.free if amounts == "free" else nodes.allocatable
+        offered = nodes.free if by == "free" else nodes.allocatable
         admitted = row.admitted if slots is None else row.admitted[slots]
         room = np.where(admitted, 1 if row.exclusive else MANY, 0)
         for resource, amount in row.amounts:
             of_it = offered[resource] if slots is None else offered[resource][slots]
             np.minimum(room, np.maximum(of_it, 0) // amount, out=room)
         return room
-
-
-@dataclass(slots=True)
-class CapacityBound:
-    """Bounds for all domains of a level, on the snapshot as it is."""
-
-    rooms: Rooms
-    level: Level
-    _sums: dict[tuple[int, Amounts], IntArray] = field(default_factory=dict)
-
-    def failures(self, group: GroupTree) -> IntArray:
-        """[D] the status that the group certainly has in each domain, 0 where it may hold its minimum."""
-        may_hold = self._holds(group, "free")
-        if may_hold.all():
-            return np.zeros(len(may_hold), dtype=np.int64)
-        could_hold = self._holds(group, "allocatable")
-        failed = np.where(could_hold, Status.UNSCHEDULABLE, Status.UNSCHEDULABLE_AND_UNRESOLVABLE)
-        failures: IntArray = np.where(may_hold, 0, failed)
-        return failures
-
-    def _holds(self, group: GroupTree, amounts: Amounts) -> BoolArray:
-        if group.is_leaf:
-            leaf: BoolArray = group.satisfied + self._pods(group, amounts) >= group.minimum
-            return leaf
-        able = np.zeros(len(self.level), dtype=np.int64)
-        for child in group.children:
-            if already_holds(child):
-                able += 1
-            elif child.admissible:
-                able += self._holds(child, amounts)
-        holds: BoolArray = able >= group.minimum
-        return holds
-
-    def _pods(self, leaf: GroupTree, amounts: Amounts) -> IntArray:
-        """[D] pods of a leaf that each domain holds, shape by shape."""
-        held = np.zeros(len(self.level), dtype=np.int64)
-        for shape, number in pods_by_shape(self.rooms.snapshot, leaf).items():
-            held += np.minimum(self._room_of(shape, amounts), number)
-        return held
-
-    def _room_of(self, signature: Signature, amounts: Amounts) -> IntArray:
-        known = self._sums.get((signature.shape, amounts))
-        if known is None:
-            known = self._sums[signature.shape, amounts] = self.rooms.sums(signature, self.level, amounts)
-        return known
 
 
 def rooms_of(snapshot: Snapshot, placer: PodPlacer) -> Rooms:

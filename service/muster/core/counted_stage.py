@@ -12,9 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from muster.core.arrays import BoolArray, IntArray
+from muster.core.capacity import Amounts
 from muster.core.cuts import Level
 from muster.core.signature import Signature
 from muster.core.stage_ids import StateIds
+
+_BOUNDLESS = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,6 +67,10 @@ class CountedStage:
 
     def room_if_empty(self, _: Signature, level: int) -> IntArray:
         return self.levels[level].room_if_empty
+
+    def offered(self, _row: int, _: tuple[Signature, ...], level: int, _by: Amounts) -> IntArray:
+        """Of pods of one shape their number says all."""
+        return np.full(self.sizes[level], _BOUNDLESS)
 
     def take(self, signature: Signature, wanted: IntArray, level: int) -> IntArray:
         placed = np.minimum(wanted, self.room(signature, level))

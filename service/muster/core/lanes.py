@@ -7,21 +7,23 @@ columns. Mirrors `core.recursion` step by step; how pods take room is for a stag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Generic
 
 import numpy as np
 
 from muster.core.arrays import BoolArray, IntArray
+from muster.core.capacity_bound import CapacityBound
+from muster.core.demand import Demand
 from muster.core.framework import PlacementScorer, PlacementViews
 from muster.core.lane_tally import SUCCESS, UNRESOLVABLE, UNSCHEDULABLE, LaneTally
 from muster.core.signature import Signature
+from muster.core.stage import SavedT, Stage, StageRooms
 from muster.core.tree import GroupTree
 from muster.core.trial import UNSUCCESSFUL, already_holds, begin, bound_pods
 
 _UNTRIED = 0
-_Room = Callable[[Signature, int], IntArray]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,55 +33,6 @@ class Form:
     content: Hashable
     runs: tuple[tuple[Signature, int], ...]
     rows: tuple[int, ...]
-
-
-SavedT = TypeVar("SavedT")
-"""What a stage needs to come back to an earlier state."""
-
-
-class Stage(Protocol[SavedT]):
-    """Room in all domains of some levels, and how pods of a shape take it. D: domains of the level in question."""
-
-    sizes: tuple[int, ...]
-    """How many domains each level has."""
-
-    def parents(self, level: int) -> IntArray:
-        """[D] their domains on the level above."""
-        ...
-
-    def ids(self, level: int) -> IntArray:
-        """[D] numbers of states: equal numbers of a domain at two times mean that it was the same."""
-        ...
-
-    def room(self, signature: Signature, level: int) -> IntArray:
-        """[D] pods of a shape that fit now."""
-        ...
-
-    def room_if_empty(self, signature: Signature, level: int) -> IntArray:
-        """[D] pods of a shape that would fit if nothing ran there."""
-        ...
-
-    def take(self, signature: Signature, wanted: IntArray, level: int) -> IntArray:
-        """[D] how many of the wanted pods were assumed."""
-        ...
-
-    def placed(self, level: int) -> IntArray:
-        """[D] pods assumed by now."""
-        ...
-
-    def used(self, row: int, level: int) -> IntArray:
-        """[D] amounts of a resource row in use, with what is assumed."""
-        ...
-
-    def allocatable(self, row: int, level: int) -> IntArray: ...
-
-    def save(self) -> SavedT: ...
-
-    def restore(self, saved: SavedT) -> None: ...
-
-    def take_back(self, saved: SavedT, lanes: BoolArray, level: int) -> None:
-        """Restore some domains of a level only."""
-        ...
 
 
 class LaneTrials:
@@ -130,6 +83,7 @@ class LaneRecursion(Generic[SavedT]):
     stage: Stage[SavedT]
     forms: dict[int, Form]
     scorer: PlacementScorer
+    demand: Demand
     _tables: dict[tuple[Hashable, int], _Table] = field(default_factory=dict)
 
     def outcomes(self, group: GroupTree, level: int, tried: BoolArray) -> LaneOutcomes:
@@ -148,12 +102,8 @@ class LaneRecursion(Generic[SavedT]):
 
     def failures(self, group: GroupTree, level: int) -> IntArray:
         """[D] as `CapacityBound.failures`, with what is assumed."""
-        may_hold = self._holds(group, level, self.stage.room)
-        if may_hold.all():
-            return np.zeros(len(may_hold), dtype=np.int64)
-        could_hold = self._holds(group, level, self.stage.room_if_empty)
-        failures: IntArray = np.where(may_hold, 0, np.where(could_hold, UNSCHEDULABLE, UNRESOLVABLE))
-        return failures
+        free, if_empty = (StageRooms(self.stage, level, by) for by in ("free", "allocatable"))
+        return CapacityBound(self.demand, free, if_empty).failures(group)
 
     def _table(self, group: GroupTree, level: int) -> _Table:
         form, size = self.forms[id(group)], self.stage.sizes[level]
@@ -304,32 +254,6 @@ class LaneRecursion(Generic[SavedT]):
                 self._minimum(child, untried)
         for child in trials.children:
             self._fill(child, lanes & (child.statuses == SUCCESS))
-
-    def _holds(self, group: GroupTree, level: int, room: _Room) -> BoolArray:
-        size = self.stage.sizes[level]
-        if group.is_leaf:
-            held = np.full(size, group.satisfied)
-            numbers: dict[int, int] = {}
-            first: dict[int, Signature] = {}
-            for signature, number in self.forms[id(group)].runs:
-                numbers[signature.shape] = numbers.get(signature.shape, 0) + number
-                first.setdefault(signature.shape, signature)
-            for shape, number in numbers.items():
-                held += np.minimum(room(first[shape], level), number)
-            leaf: BoolArray = held >= group.minimum
-            return leaf
-        able = np.zeros(size, dtype=np.int64)
-        known: dict[Hashable, BoolArray] = {}
-        for child in group.children:
-            if already_holds(child):
-                able += 1
-            elif child.admissible:
-                content = self.forms[id(child)].content
-                if content not in known:
-                    known[content] = self._holds(child, level, room)
-                able += known[content]
-        holds: BoolArray = able >= group.minimum
-        return holds
 
 
 def _mask(size: int, places: IntArray) -> BoolArray:

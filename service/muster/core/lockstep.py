@@ -20,17 +20,19 @@ from muster.core.candidate_outcomes import Outcomes
 from muster.core.capacity import rooms_of
 from muster.core.counted_stage import CountedStage, LevelAmounts
 from muster.core.cuts import Level, levels_of
+from muster.core.demand import Demand
 from muster.core.domains import Domain
 from muster.core.framework import PlacementView, Profile
-from muster.core.lanes import Form, LaneRecursion, SavedT
+from muster.core.lanes import Form, LaneRecursion
 from muster.core.ordering import batches_of
 from muster.core.picked_stage import PickedStage
 from muster.core.placement_view import requested_rows
 from muster.core.pod_placement import PodPlacer
 from muster.core.signature import Signature
 from muster.core.snapshot import Snapshot
+from muster.core.stage import SavedT
 from muster.core.tree import GroupTree, Unit, leaves
-from muster.core.trial import bound_pods
+from muster.core.trial import already_holds, bound_pods
 
 _LARGEST_SUM = 2**62
 _FEW_DOMAINS = 6
@@ -63,6 +65,10 @@ class Lockstep:
     placer: PodPlacer
     _forms: dict[int, tuple[GroupTree, Form]] = field(default_factory=dict)
     _safe: dict[int, bool] = field(default_factory=dict)
+    _demand: Demand = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._demand = Demand(rooms_of(self.snapshot, self.placer))
 
     def outcomes(self, group: GroupTree, outer: Domain, places: Slots) -> Outcomes | None:
         """As `Rehearsal`; None where pods read other nodes, or leave out nodes of their own."""
@@ -77,11 +83,11 @@ class Lockstep:
         levels, scorer = levels_of(self.snapshot, outer, path), self.profile.placement_scorer
         if len(shapes) == 1 and set(_paths(group)) == {path}:
             counted = self._counted_stage(shapes[0], levels, rows)
-            return _outcomes(LaneRecursion(counted, forms, scorer), group, levels[0], places)
+            return _outcomes(LaneRecursion(counted, forms, scorer, self._demand), group, levels[0], places)
         if len(levels[-1]) <= _FEW_DOMAINS:
             return None
         picked = PickedStage(rooms_of(self.snapshot, self.placer), levels)
-        return _outcomes(LaneRecursion(picked, forms, scorer), group, levels[0], places)
+        return _outcomes(LaneRecursion(picked, forms, scorer, self._demand), group, levels[0], places)
 
     def _counted_stage(self, signature: Signature, levels: tuple[Level, ...], rows: set[int]) -> CountedStage:
         rooms, nodes = rooms_of(self.snapshot, self.placer), self.snapshot.nodes
@@ -118,8 +124,9 @@ class Lockstep:
                 signature, number = runs[-1][0], runs.pop()[1] + number
             runs.append((signature, number))
         rows = requested_rows(self.snapshot, group) if group.topology_key is not None else ()
+        holding = sum(map(already_holds, group.children))
         content = (
-            *(group.topology_key, group.minimum, bound_pods(group), rows),
+            *(group.topology_key, group.minimum, holding, bound_pods(group), rows),
             tuple((signature.shape, number) for signature, number in runs),
             tuple(self._form(child).content for child in group.children if child.admissible),
         )

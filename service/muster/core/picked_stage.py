@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from muster.core.arrays import BoolArray, IntArray, Slots
-from muster.core.capacity import MANY, Rooms
+from muster.core.capacity import MANY, Amounts, Rooms
 from muster.core.cuts import Level
 from muster.core.local_keys import REFUSED, KeyRow, NodeOffer
 from muster.core.signature import Signature
@@ -79,6 +79,13 @@ class PickedStage:
 
     def room_if_empty(self, signature: Signature, level: int) -> IntArray:
         return self.rooms.sums(signature, self.levels[level], "allocatable")
+
+    def offered(self, row: int, signatures: tuple[Signature, ...], level: int, by: Amounts) -> IntArray:
+        if by == "allocatable":
+            return self.levels[level].sums(self.rooms.offered(row, signatures, by))
+        rows, everywhere = map(self.rooms.placer.keys.row, signatures), np.arange(len(self._slots))
+        fits = np.logical_or.reduce([self._room_of(each, everywhere) > 0 for each in rows])
+        return self._sums(np.where(fits, np.maximum(self._free[row], 0), 0), level)
 
     def take(self, signature: Signature, wanted: IntArray, level: int) -> IntArray:
         """[D of the level] how many of the wanted pods each domain places; their room is taken."""

@@ -10,13 +10,15 @@ What fits where is for `pod_placement`, statuses are for `feasibility`, the orde
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from muster.core.arrays import Slots
 from muster.core.candidate_outcomes import Outcomes, TriedDomain, closest_domain, outcomes_of
-from muster.core.capacity import CapacityBound, rooms_of
+from muster.core.capacity import rooms_of
+from muster.core.capacity_bound import bound_inside, is_hopeless
 from muster.core.cuts import Level, levels_of
 from muster.core.decision import Status
+from muster.core.demand import Demand
 from muster.core.domains import Domain
 from muster.core.framework import PlacementView, Profile
 from muster.core.lockstep import Rehearsal
@@ -42,6 +44,10 @@ class Recursion:
     ledger: Ledger
     observer: Observer
     rehearsal: Rehearsal
+    demand: Demand = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.demand = Demand(rooms_of(self.snapshot, self.placer))
 
     def minimum(self, group: GroupTree, outer: Domain) -> Trial:
         """Assume the group's minimum inside the outer domain; if it cannot be met, nothing stays assumed."""
@@ -54,6 +60,10 @@ class Recursion:
                 self._minimum_inside(trial, outer)
         self.observer.leave(attributes_of(trial) if self.observer.is_recording else {})
         return trial
+
+    def rules_out(self, group: GroupTree) -> bool:
+        """Whether bounds prove that the group's minimum fits nowhere in the cluster."""
+        return is_hopeless(self.demand, group)
 
     def fill(self, trial: Trial, outer: Domain) -> None:
         """Add what else fits to a group whose minimum is assumed, inside the domains that were chosen."""
@@ -115,7 +125,7 @@ class Recursion:
         places, trial.reasons = allowed_places(self.snapshot.nodes, trial.group, level, outer)
         outcomes = self.rehearsal.outcomes(trial.group, outer, places)
         if outcomes is None:
-            outcomes = self._try_one_by_one(trial.group, level, places)
+            outcomes = self._try_one_by_one(trial.group, outer, level, places)
         if self.observer.is_recording:
             for event in outcomes.events():
                 self.observer.candidate(event)
@@ -138,10 +148,9 @@ class Recursion:
         trial.verdict = outcomes.verdict
         return trial
 
-    def _try_one_by_one(self, group: GroupTree, level: Level, places: Slots) -> Outcomes:
+    def _try_one_by_one(self, group: GroupTree, outer: Domain, level: Level, places: Slots) -> Outcomes:
         """Simulate the group in each candidate that its capacity does not rule out."""
-        bound = CapacityBound(rooms_of(self.snapshot, self.placer), level)
-        failures = bound.failures(group)[places]
+        failures = bound_inside(self.demand, outer, level.key).failures(group)[places]
         trials: list[TriedDomain] = []
         for place, failure in zip(places.tolist(), failures.tolist(), strict=True):
             domain = level.domains[place]
