@@ -10,6 +10,8 @@ from typing import Any
 from grpc import aio
 
 from muster.engine.api import SchedulingEngine
+from muster.engine.errors import UnavailableError
+from muster.engine.side_worker import SideWorkerFailedError
 from muster.model.meta import ObjectKey
 from muster.rpc.codec.simulation import SimulateQuestion
 from muster.rpc.limits import MAX_SIMULATE_SECONDS, MAX_SIMULATED_UNITS
@@ -42,7 +44,10 @@ async def simulate(
         faults.refuse()
     question = SimulateQuestion(request.SerializeToString(), units, removed, tuple(faults.violations))
     base = None if request.HasField("inline") else cluster
-    answer = await engine.aside(base, question, _within_deadline(limit, context))
+    try:
+        answer = await engine.aside(base, question, _within_deadline(limit, context))
+    except SideWorkerFailedError as error:
+        raise UnavailableError("SIMULATION_FAILED", f"the simulation came to no end: {error}") from error
     return pb.SimulateResponse.FromString(answer)
 
 
@@ -87,7 +92,8 @@ def _limit_seconds(request: pb.SimulateRequest, faults: RequestFaults) -> float:
     if not 0 < seconds <= MAX_SIMULATE_SECONDS:
         text = f"a time limit is above 0 and at most {MAX_SIMULATE_SECONDS:g} seconds, not {seconds:g}"
         faults.add("timeLimit", INVALID, text)
-    return min(max(seconds, 0.0), MAX_SIMULATE_SECONDS)
+        return MAX_SIMULATE_SECONDS
+    return seconds
 
 
 def _within_deadline(limit: float, context: Context) -> float:

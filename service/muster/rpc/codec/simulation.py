@@ -12,6 +12,7 @@ from muster.engine.api import ObjectRefusal
 from muster.engine.aside import Setting
 from muster.engine.cluster import Cluster
 from muster.engine.overlay import Overlay, SentObjects
+from muster.engine.side_process import OutOfTimeError
 from muster.engine.simulation import Simulation, SimulationAnswer, simulate
 from muster.engine.simulation_totals import DomainUse, ResourceUse, Totals
 from muster.model.meta import ObjectKey
@@ -40,6 +41,12 @@ class SimulateQuestion:
 
     def __call__(self, cluster: Cluster, setting: Setting) -> bytes:
         """Simulate on this cluster, which is a copy. Raises the refusals of `simulate`."""
+        try:
+            return self._response(cluster, setting).SerializeToString()
+        except OutOfTimeError:
+            return pb.SimulateResponse(partial=True).SerializeToString()
+
+    def _response(self, cluster: Cluster, setting: Setting) -> pb.SimulateResponse:
         request = pb.SimulateRequest.FromString(self.request)
         simulation = Simulation(
             base=_sent(request.inline.objects, "inline.") if request.HasField("inline") else None,
@@ -52,7 +59,7 @@ class SimulateQuestion:
             with_preemption=not request.without_preemption,
             faults=self.faults,
         )
-        return encode_simulation(cluster.name, simulate(cluster, simulation, setting)).SerializeToString()
+        return encode_simulation(cluster.name, simulate(cluster, simulation, setting))
 
 
 def encode_simulation(cluster: str, answer: SimulationAnswer) -> pb.SimulateResponse:
