@@ -1,13 +1,14 @@
 """The log: one row a revision, in a form that stays readable for as long as it is kept.
 
 A body holds pods in columns that refer to the shared values by id, so a revision that binds 10 000 pods takes some
-hundred KiB; all other kinds are in it whole. `used_values` repeats the ids for compaction, which keeps the values.
+hundred KiB; a few pods are in it as the rows of their table, which takes a fraction of the time. Other kinds are whole. `used_values` repeats the ids for compaction, which keeps the values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby, repeat
+from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, select
@@ -68,15 +69,30 @@ class PackedObject(msgspec.Struct, array_like=True, frozen=True):
     previous_labels: dict[str, str] | None
 
 
+class PlainPods(msgspec.Struct, array_like=True, frozen=True):
+    """A few pods' changes; `rows` have the columns of the table."""
+
+    types: list[int]
+    rows: list[tuple[Any, ...]]
+    previous_labels: dict[int, dict[str, str]]
+
+
 class Body(msgspec.Struct, array_like=True, frozen=True):
-    """A revision. `runs`: how many objects, then pods, then objects and so on follow one another in it."""
+    """A revision. `runs`: how many objects, then pods, then objects and so on follow one another in it.
+
+    Its pods are in `pods` or in `plain_pods`. A new field goes to the end and has a default, as old bodies lack it.
+    """
 
     runs: list[int]
     objects: list[PackedObject]
-    pods: PackedPods | None
+    pods: PackedPods | None = None
+    plain_pods: PlainPods | None = None
 
 
 PodChange = tuple[EventType, Pod, dict[str, str] | None]
+
+FEW_PODS = 64
+"""Up to here, columns would save little room for the time that packing each of them takes."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_body = msgspec.msgpack.Decoder(Body).decode
@@ -86,11 +102,14 @@ _decode_uses = msgspec.msgpack.Decoder(tuple[list[int], list[int], list[int]]).d
 def revision_row(cluster_id: int, entry: LogEntry, committed: CommittedPods, bodies: Bodies) -> Row:
     """The row of an entry, whose pods are among those committed."""
     runs, pods, others = _split(entry.changes)
-    packed = None
+    packed, plain = None, None
     uses: tuple[list[int], ...] = ([], [], [])
     if pods:
         columns = committed.columns([pod for _, pod, _ in pods])
-        packed = _pack(pods, columns)
+        if len(pods) > FEW_PODS:
+            packed = _pack(pods, columns)
+        else:
+            plain = PlainPods([kind for kind, _, _ in pods], list(zip(*columns, strict=True)), _labels(pods))
         uses = tuple(sorted(set(column)) for column in columns[-3:])
     objects = [
         PackedObject(
@@ -98,7 +117,7 @@ def revision_row(cluster_id: int, entry: LogEntry, committed: CommittedPods, bod
         )
         for change in others
     ]
-    return (cluster_id, entry.revision, entry.time_us, _encode(uses), _encode(Body(runs, objects, packed)))
+    return (cluster_id, entry.revision, entry.time_us, _encode(uses), _encode(Body(runs, objects, packed, plain)))
 
 
 def _split(changes: Sequence[Change]) -> tuple[list[int], list[PodChange], list[Change]]:
@@ -130,8 +149,13 @@ def _pack(changes: Sequence[PodChange], columns: PodColumns) -> PackedPods:
         pack_integers(columns[13]),
         pack_integers(columns[14]),
         pack_integers(columns[15]),
-        {place: labels for place, (_, _, labels) in enumerate(changes) if labels is not None},
+        _labels(changes),
     )
+
+
+def _labels(changes: Sequence[PodChange]) -> dict[int, dict[str, str]]:
+    """The labels that pods had before, by place."""
+    return {place: labels for place, (_, _, labels) in enumerate(changes) if labels is not None}
 
 
 def read_log(connection: Connection, cluster_id: int, after_revision: int, limit: int) -> list[LogEntry]:
@@ -164,12 +188,20 @@ def _changes(body: Body, values: SharedValues) -> tuple[Change, ...]:
         Change(EventType(one.type), decode_object(one.kind, one.body), one.previous_labels)
         for one in body.objects
     )
-    pods = _unpack(body.pods, values) if body.pods is not None else iter(())
+    pods = _pods_of(body, values)
     changes: list[Change] = []
     for place, length in enumerate(body.runs):
         source = pods if place % 2 else objects
         changes.extend(next(source) for _ in range(length))
     return tuple(changes)
+
+
+def _pods_of(body: Body, values: SharedValues) -> Iterator[Change]:
+    if body.plain_pods is not None:
+        plain = body.plain_pods
+        labels = map(plain.previous_labels.get, range(len(plain.rows)))
+        return map(Change, map(EventType, plain.types), pods_of_rows(plain.rows, values), labels)
+    return _unpack(body.pods, values) if body.pods is not None else iter(())
 
 
 def _unpack(packed: PackedPods, values: SharedValues) -> Iterator[Change]:
