@@ -38,15 +38,15 @@ class ArrayFeed:
         """The index of what filters and scores read of the pod."""
         return self.signatures.intern(pod)
 
-    def node_changed(self, old: Node | None, new: Node | None) -> EventKind | None:
-        """Note a node that came, changed or went; the event that it is for waiting units."""
+    def node_changed(self, old: Node | None, new: Node | None) -> bool:
+        """Note a node that came, changed or went; whether placement reads anything that differs."""
         if new is None:
             self._append(NodeRemoved(old.name if old is not None else ""))
-            return EventKind.NODE_REMOVED
-        if old is not None and _offer(old) == _offer(new):
-            return None
-        self._append(NodePut(new))
-        return EventKind.NODE_ADDED if old is None else EventKind.NODE_CHANGED
+        elif old is not None and _offer(old) == _offer(new):
+            return False
+        else:
+            self._append(NodePut(new))
+        return True
 
     def pod_changed(self, old: Pod | None, new: Pod | None) -> EventKind | None:
         """Note a pod that took, kept or gave back room."""
@@ -74,7 +74,9 @@ class ArrayFeed:
             self._append(PodsLeaving((new.ordinal,)))
         if moved:
             return EventKind.POD_FREED
-        return EventKind.POD_RELABELLED if before != after else None
+        if before != after:
+            return EventKind.POD_RELABELLED
+        return EventKind.POD_LEAVING if new.is_leaving and not old.is_leaving else None
 
     def flush(self) -> Snapshot:
         """Bring the snapshot up to date and return it.

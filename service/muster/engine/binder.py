@@ -14,6 +14,7 @@ from itertools import chain
 from muster.core.candidate_outcomes import BEST_DOMAIN, CLOSEST_DOMAIN
 from muster.core.decision import Assignments, Decision, DecisionCode, GroupResult, Status
 from muster.core.framework import Profile
+from muster.core.needs import Needs, needs_of
 from muster.core.promises import keep_promises
 from muster.core.recheck import first_conflict
 from muster.core.tree import Unit, leaves
@@ -29,7 +30,6 @@ from muster.engine.eviction import (
     Eviction,
     carry_out,
     disrupted_pods,
-    for_record,
     leaving_for,
     preemption_holds,
     preemption_to_carry_out,
@@ -40,6 +40,7 @@ from muster.engine.mutation import Mutation
 from muster.engine.nominations import clear_nominations, stayed_message, waiting_message
 from muster.engine.outcomes import Outcome, all_admissible, has_pods_to_try, holding, outcomes
 from muster.engine.ports import AssignmentColumns, DecisionRecord
+from muster.engine.queueing_hints import NOT_READY
 from muster.engine.settlement import settle_unit
 from muster.engine.tree_conditions import tell_group, tell_pod
 from muster.model.group import PodGroup
@@ -50,9 +51,6 @@ from muster.model.variations import variation, varied
 PodsByOrdinal = dict[int, Pod]
 _CHOICES = (BEST_DOMAIN, CLOSEST_DOMAIN)
 _SERVER_EVICTS = Eviction()
-NOT_READY = "NOT_READY"
-"""All pods that wait are in groups that are not admissible: no event in the cluster helps, their own changes do."""
-
 _REASONS = {DecisionCode.SCHEDULER_ERROR: SCHEDULER_ERROR, DecisionCode.INVALID: SCHEDULER_ERROR}
 """What pods say of a unit that was not tried."""
 
@@ -159,7 +157,7 @@ def commit_decision(
     pods = pods_by_ordinal(cluster, unit)
     mutation.settled_units.add(unit.key)
     columns = _bind(mutation, decision.assignments, pods)
-    record = varied(record, decision=for_record(decision), assignments=columns)
+    record = varied(record, decision=decision, assignments=columns)
     preemption = preemption_to_carry_out(decision)
     if preemption is not None:
         record = varied(
@@ -175,7 +173,7 @@ def commit_decision(
     found = _outcomes(cluster, unit, decision)
     _write_groups(mutation, unit.key, decision, found)
     _write_pods_left(mutation, unit, decision, pods, found)
-    _move_unit(mutation, unit, decision)
+    _move_unit(mutation, unit, decision, record.profile)
     record = varied(record, revision=mutation.revision, id=str(mutation.revision))
     if not mutation.finish():
         mutation.commit()
@@ -283,7 +281,7 @@ def _write_pods_left(
                 tell_pod(mutation, pod, reason, own.get(signature) or of_group)
 
 
-def _move_unit(mutation: Mutation, tried: Unit, decision: Decision) -> None:
+def _move_unit(mutation: Mutation, tried: Unit, decision: Decision, profile: str) -> None:
     """The unit's next state in the queue (semantics 4, "After a cycle")."""
     cluster, now_us, unit = mutation.cluster, mutation.now_us, tried.key
     queue = cluster.queue
@@ -300,12 +298,20 @@ def _move_unit(mutation: Mutation, tried: Unit, decision: Decision) -> None:
         queue.succeeded(unit, now_us)
     elif decision.code is DecisionCode.WAITING_FOR_PREEMPTION:
         _wait(mutation, decision)
+        queue.learn_needs(unit, _needs(cluster, tried, profile))
         queue.happened(events, now_us)
     else:
         tried_any = decision.code in _REASONS or has_pods_to_try(tried.root)
         reasons = reason_codes(decision) if tried_any else (NOT_READY,)
         queue.failed(unit, now_us, reasons, decision.message)
+        queue.learn_needs(unit, _needs(cluster, tried, profile))
         queue.happened(events, now_us)
+
+
+def _needs(cluster: Cluster, tried: Unit, profile: str) -> Needs | None:
+    """What a node must have to be of use for the unit, by the profile that it was tried with."""
+    known, feed = cluster.profiles.get(profile), cluster.feed
+    return None if known is None else needs_of(tried, feed.signatures, feed.snapshot.pods, known)
 
 
 def _wait(mutation: Mutation, decision: Decision) -> None:

@@ -6,7 +6,12 @@ wherever it is seen. The writer takes `take_writes` to the store; who answers a 
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from muster.core.framework import Profile
 from muster.engine.array_feed import ArrayFeed
+from muster.engine.changes import Change
 from muster.engine.cluster_state import ClusterState, Name, parent_key_of
 from muster.engine.disruption_budgets import BudgetTable
 from muster.engine.disruption_units import DisruptionTable
@@ -22,6 +27,7 @@ from muster.engine.ports import (
     PreemptionWait,
     QueuedUnit,
 )
+from muster.engine.queueing_hints import EventKind
 from muster.engine.scheduling_queue import SchedulingQueue
 from muster.engine.search_allowance import SearchAllowance
 from muster.engine.telemetry_port import EngineTelemetry, NullTelemetry
@@ -33,12 +39,18 @@ from muster.model.pod import Pod
 from muster.model.priority import PriorityClass
 from muster.validation.admission import PriorityClasses, SpecMemo
 
+if TYPE_CHECKING:
+    from muster.engine.mutation import Edit
+
 MOST_LAST_DECISIONS = 4_096
 _NOBODY = NullTelemetry()
 
 
 class Cluster:
-    """`token` is the fencing token of this process for the cluster."""
+    """`token` is the fencing token of this process for the cluster.
+
+    `profiles` by name is set by whoever runs its cycles.
+    """
 
     def __init__(
         self,
@@ -63,6 +75,7 @@ class Cluster:
         self.budgets = BudgetTable()
         self.waits = PreemptionWaits(self._record_wait)
         self.searches = SearchAllowance()
+        self.profiles: Mapping[str, Profile] = {}
         self.failed_bindings: dict[int, dict[str, int]] = {}
         self.leaving_until: dict[int, int] = {}
         self.spec_memo = SpecMemo()
@@ -121,6 +134,29 @@ class Cluster:
             nodes.pop(node_name, None)
             if not nodes:
                 del self.failed_bindings[ordinal]
+
+    def forgive_bindings(self, now_us: int) -> bool:
+        """Forget failed bindings whose time is over; true if there were any."""
+        over = [
+            (ordinal, name)
+            for ordinal, nodes in self.failed_bindings.items()
+            for name, until_us in nodes.items()
+            if until_us <= now_us
+        ]
+        for ordinal, name in over:
+            nodes = self.failed_bindings[ordinal]
+            del nodes[name]
+            if not nodes:
+                del self.failed_bindings[ordinal]
+        return bool(over)
+
+    def events_happened(
+        self, events: Collection[EventKind], edits: Mapping[ObjectKey, Edit], now_us: int
+    ) -> None:
+        """Wake the units that one of the events of a revision, with these edits, may help."""
+        if events:
+            change = Change(edits, self.state, self.feed, self.profiles)
+            self.queue.happened(events, now_us, change)
 
     def note_leaving(self, pod: Pod) -> None:
         """Remember when a leaving pod's grace ends (0: never by itself)."""

@@ -173,11 +173,8 @@ class ClusterService:
 
     def _tick(self) -> None:
         cluster, now_us = self.cluster, self._tools.clock.now_us()
-        for ordinal, nodes in list(cluster.failed_bindings.items()):
-            for node in [node for node, until_us in nodes.items() if until_us <= now_us]:
-                del nodes[node]
-            if not nodes:
-                del cluster.failed_bindings[ordinal]
+        if cluster.forgive_bindings(now_us):
+            cluster.queue.happened((EventKind.BINDING_FORGIVEN,), now_us)
         if any(until_us <= now_us for until_us in cluster.leaving_until.values()):
             self.write(self._end_grace)
         if cluster.waits.overdue(now_us):

@@ -30,7 +30,7 @@ from muster.engine.binder import (
 from muster.engine.cluster import Cluster
 from muster.engine.deciding import Decider, Verdict
 from muster.engine.errors import Refusal, UnavailableError
-from muster.engine.eviction import Eviction, disrupted_pods, for_record
+from muster.engine.eviction import Eviction, disrupted_pods
 from muster.engine.mutation import Mutation
 from muster.engine.ports import Clock, DecisionRecord, QueuedUnit
 from muster.engine.queueing_hints import FREEING
@@ -76,6 +76,7 @@ class CycleRunner:
         lost: Callable[[], None],
     ) -> None:
         self._cluster = cluster
+        cluster.profiles = tools.profiles
         self._tools = tools
         self._decided = decided
         self._lost = lost
@@ -247,7 +248,7 @@ class CycleRunner:
         cluster = self._cluster
         if decision.assignments.pods:
             cluster.searches.forget(unit.key)
-        elif found_nothing(decision) and not FREEING.intersection(cluster.queue.events_in_flight(unit.key)):
+        elif found_nothing(decision) and set(FREEING).isdisjoint(cluster.queue.events_in_flight(unit.key)):
             cluster.searches.found_nothing(unit, cluster.feed.flush(), profile)
 
     def _commit_error(self, row: QueuedUnit, message: str) -> None:
@@ -312,7 +313,7 @@ def uncommitted(
         id="",
         revision=verdict.snapshot_revision,
         snapshot_revision=verdict.snapshot_revision,
-        decision=for_record(decision),
+        decision=decision,
         assignments=named_columns(decision.assignments, pods),
         profile=verdict.profile,
         create_us=now_us,

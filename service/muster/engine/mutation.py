@@ -16,7 +16,7 @@ from muster.engine.conditions import PodConditions
 from muster.engine.hierarchy import Root
 from muster.engine.nominations import settle_waits
 from muster.engine.ports import Change, EventType, LogEntry
-from muster.engine.queueing_hints import EventKind
+from muster.engine.queueing_hints import EventKind, node_events
 from muster.engine.settlement import settle_deletions, settle_layouts, settle_pending, settle_units
 from muster.model.disruption import PodDisruptionBudget
 from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
@@ -147,7 +147,7 @@ class Mutation:
         settle_units(self)
         settle_waits(self)
         self._restate_budgets()
-        self.cluster.queue.happened(self.events, self.now_us)
+        self.cluster.events_happened(self.events, self.edits, self.now_us)
         if not any(edit.new is not None or edit.old is not None for edit in self.edits.values()):
             return False
         self.commit()
@@ -196,10 +196,12 @@ class Mutation:
 
     def _node_event(self, old: Node | None, new: Node | None) -> None:
         """A node that changed may be tried again by pods whose binding to it failed."""
-        event = self.cluster.feed.node_changed(old, new)
-        self.note(event)
+        if not self.cluster.feed.node_changed(old, new):
+            return
+        for event in node_events(old, new):
+            self.note(event)
         node = new or old
-        if event is not None and node is not None:
+        if node is not None:
             self.cluster.forget_failed_bindings(node.name)
 
     def _touch_pod(self, key: ObjectKey, pod: Pod) -> None:

@@ -14,9 +14,12 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from muster.core.needs import Needs
+from muster.engine.changes import Change
 from muster.engine.ports import QueuedUnit, UnitState
-from muster.engine.queueing_hints import EventKind, may_help
+from muster.engine.queueing_hints import EventKind
 from muster.engine.telemetry_port import EngineTelemetry, NullTelemetry
+from muster.engine.waiting_units import WaitingUnits
 from muster.model.meta import POD, ObjectKey
 from muster.model.variations import varied
 
@@ -58,7 +61,7 @@ class SchedulingQueue:
         self._timers: list[tuple[int, ObjectKey]] = []
         self._front: dict[ObjectKey, int] = {}
         self._in_flight: dict[ObjectKey, _Flight] = {}
-        self._waiting: dict[ObjectKey, None] = {}
+        self._waiting = WaitingUnits()
         self._retries: dict[ObjectKey, None] = {}
         self._callers: dict[ObjectKey, str] = {}
 
@@ -74,14 +77,14 @@ class SchedulingQueue:
             return varied(row, state=UnitState.IN_FLIGHT)
         return row
 
-    def order(self, row: QueuedUnit) -> Order:
-        """The sort key: priority, asked for by a caller, time of the first pending pod, key."""
-        return (-row.priority, self._front.get(row.key, 1), row.since_us, row.key)
     def is_at_rest(self, key: ObjectKey) -> bool:
         """Whether no cycle is to come for the unit as it is: it is gated, or has left the queue."""
         row = self.get(key)
         return row is None or row.state is UnitState.GATED
 
+    def order(self, row: QueuedUnit) -> Order:
+        """The sort key: priority, asked for by a caller, time of the first pending pod, key."""
+        return (-row.priority, self._front.get(row.key, 1), row.since_us, row.key)
 
     def put(self, row: QueuedUnit) -> None:
         """Store a row; an unchanged one costs nothing."""
@@ -93,7 +96,7 @@ class SchedulingQueue:
     def remove(self, key: ObjectKey) -> None:
         """Forget a unit that has no pending pods any more."""
         if self.rows.pop(key, None) is not None:
-            self._waiting.pop(key, None)
+            self._waiting.discard(key)
             self._retries.pop(key, None)
             self._front.pop(key, None)
             self._callers.pop(key, None)
@@ -269,16 +272,19 @@ class SchedulingQueue:
             "BindingFailure",
         )
 
-    def happened(self, events: Iterable[EventKind], now_us: int) -> None:
-        """Wake the waiting units that one of the events may help."""
+    def learn_needs(self, key: ObjectKey, needs: Needs | None) -> None:
+        """What a node must have to be of use for the unit, if it waits for an event; None: it may be any."""
+        self._waiting.learn(key, needs)
+
+    def happened(self, events: Iterable[EventKind], now_us: int, change: Change | None = None) -> None:
+        """Wake the waiting units that one of the events may help. Without `change` any node may be of use for them."""
         kinds = tuple(dict.fromkeys(events))
         for flight in self._in_flight.values():
             flight.events.update(dict.fromkeys(kinds))
-        for key in list(self._waiting) if kinds else ():
+        if not kinds or not len(self._waiting):
+            return
+        for key, helping in self._waiting.helped(kinds, change):
             row = self.rows[key]
-            helping = next((event for event in kinds if may_help(event, row.reasons)), None)
-            if helping is None:
-                continue
             if row.state is UnitState.WAITING_FOR_PREEMPTION and row.not_before_us > now_us:
                 self._retries[key] = None
             else:
@@ -344,12 +350,12 @@ class SchedulingQueue:
 
     def _index(self, row: QueuedUnit) -> None:
         self.rows[row.key] = row
-        self._waiting.pop(row.key, None)
+        self._waiting.discard(row.key)
         if row.state is UnitState.ACTIVE:
             heapq.heappush(self._active, self.order(row))
         self._retries.pop(row.key, None)
         if row.state in (UnitState.UNSCHEDULABLE, UnitState.WAITING_FOR_PREEMPTION):
-            self._waiting[row.key] = None
+            self._waiting.add(row.key, row.reasons)
         at_us = _timer_us(row)
         if at_us:
             heapq.heappush(self._timers, (at_us, row.key))
