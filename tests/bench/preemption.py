@@ -16,7 +16,7 @@ from muster.core.decision import Decision, DecisionCode
 from muster.core.deltas import NodePut, PodsBound, SignaturesAdded
 from muster.core.framework import PreemptionSettings, Profile
 from muster.core.observer import NullObserver
-from muster.core.preemption_units import DisruptionUnits
+from muster.core.preemption_units import DisruptionBudgets, DisruptionUnits, units_of_rows
 from muster.core.signature import SignatureTable
 from muster.core.snapshot import Snapshot
 from muster.core.tree import GroupTree, PendingPods, Unit
@@ -72,12 +72,16 @@ class Full:
         signatures = tuple(self._signature(cpu) for cpu in chosen)
         self.snapshot.apply(PodsBound(ids, signatures, tuple(f"node-{slot:05}" for slot in slots.tolist())))
         groups = VICTIMS // GROUP
-        return DisruptionUnits(
-            keys=tuple(ObjectKey(POD_GROUP, "default", f"low-{number:05}") for number in range(groups)),
-            priorities=tuple(10 * int(level) for level in self._chance.integers(0, PRIORITIES, groups)),
-            starts=tuple(range(groups)),
-            pods=tuple(ids[number * GROUP : (number + 1) * GROUP] for number in range(groups)),
+        rows = (
+            (
+                ObjectKey(POD_GROUP, "default", f"low-{number:05}"),
+                10 * int(level),
+                number,
+                ids[number * GROUP : (number + 1) * GROUP],
+            )
+            for number, level in enumerate(self._chance.integers(0, PRIORITIES, groups))
         )
+        return units_of_rows(rows, DisruptionBudgets())
 
     def gang(self, size: int) -> Unit:
         pods = PendingPods(tuple(range(10**6, 10**6 + size)), (self._signature(8),) * size)

@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from muster.core.decision import Assignments, Decision, Preemption, Search
 from muster.core.deltas import PodsBound
 from muster.core.framework import Profile
+from muster.core.preemption.record import MOST_REPRIEVED
 from muster.core.preemption_units import (
     DisruptionBudgets,
     DisruptionUnits,
     EarlierPreemption,
     PromisedRoom,
+    units_of_rows,
 )
 from muster.core.tree import Unit
 from muster.model.meta import COMPOSITE_POD_GROUP, POD, POD_DISRUPTION_BUDGET, POD_GROUP, ObjectKey
@@ -113,13 +115,8 @@ class BusyCluster(Cluster):
             allowed=tuple(allowed for _, allowed, _ in self._budgets),
             pods=tuple(pods for _, _, pods in self._budgets),
         )
-        return DisruptionUnits(
-            keys=tuple(unit.key for unit in self._units),
-            priorities=tuple(unit.priority for unit in self._units),
-            starts=tuple(unit.start for unit in self._units),
-            pods=tuple(unit.pods for unit in self._units),
-            budgets=budgets,
-        )
+        rows = [(unit.key, unit.priority, unit.start, unit.pods) for unit in self._units]
+        return units_of_rows(rows, budgets)
 
     def unit(self, plan: GroupPlan | Pod, **options: object) -> tuple[Unit, dict[int, str]]:
         """The plan with whom it may evict. nominated: pod name to node, by an earlier decision."""
@@ -157,8 +154,10 @@ class BusyCluster(Cluster):
             return
         known = {unit.key: unit.pods for unit in self._units}
         fates = (*preemption.victims, *preemption.reprieved)
-        assert {item.unit: item.pods for item in fates} == known, "half a unit"
-        assert len(fates) == len(known), "a unit with two fates"
+        assert all(item.pods == known[item.unit] for item in fates), "half a unit"
+        assert len({item.unit for item in fates}) == len(fates), "a unit with two fates"
+        told = len(preemption.victims) + min(len(known) - len(preemption.victims), MOST_REPRIEVED)
+        assert len(fates) == told, "a unit without a fate"
         assert not (preemption.victims and decision.assignments.pods), "bound beside an eviction"
 
     def _bind(self, item: Pod, nodes: tuple[str, ...], *, leaving: bool = False) -> tuple[int, ...]:

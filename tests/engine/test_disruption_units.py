@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import islice
 
 import pytest
 
@@ -34,9 +35,10 @@ def units(cluster: TreeCluster, priority: int = HIGH) -> Mapping[str, tuple[int,
     """By the unit's name: its priority, and the names of its pods."""
     found = below(cluster, priority)
     names = {pod.ordinal: pod.name for pod in cluster.cluster.disruption.running.values()}
+    pods = iter(found.ordinals.tolist())
     return {
-        key.name: (level, {names[ordinal] for ordinal in ordinals})
-        for key, level, ordinals in zip(found.keys, found.priorities, found.pods, strict=True)
+        key.name: (level, {names[ordinal] for ordinal in islice(pods, size)})
+        for key, level, size in zip(found.keys, found.priorities.tolist(), found.sizes, strict=True)
     }
 
 

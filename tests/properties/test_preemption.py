@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.core.decide import decide
 from muster.core.decision import DecisionCode, PreemptionEnd
 from muster.core.observer import NullObserver
-from muster.core.preemption_units import DisruptionBudgets, DisruptionUnits
+from muster.core.preemption_units import DisruptionBudgets, units_of_rows
 from muster.plugins.profile import default_profile, make_profile
 from tests.dsl import gang, node, pod, pod_group
 from tests.dsl.preemption import BusyCluster, Preempted
@@ -142,18 +143,15 @@ def test_the_order_in_which_units_and_budgets_are_listed_decides_nothing(case: T
     pods = tuple(pod(f"p{number}", cpu=str(cpu)) for number, cpu in enumerate(case.wanted))
     unit, _ = cluster.unit(pod_group("g", gang(len(pods)), pods=pods))
     assert unit.victims is not None
-    units = list(range(len(unit.victims.keys)))
-    chance.shuffle(units)  # type: ignore[attr-defined]
     known = unit.victims
-    shuffled = DisruptionUnits(
-        keys=tuple(known.keys[place] for place in units),
-        priorities=tuple(known.priorities[place] for place in units),
-        starts=tuple(known.starts[place] for place in units),
-        pods=tuple(known.pods[place] for place in units),
-        budgets=DisruptionBudgets(
-            known.budgets.keys[::-1], known.budgets.allowed[::-1], known.budgets.pods[::-1]
-        ),
+    ends = np.cumsum(known.sizes)
+    ordinals = [tuple(part.tolist()) for part in np.split(known.ordinals, ends[:-1])]
+    rows = list(zip(known.keys, known.priorities.tolist(), known.starts.tolist(), ordinals, strict=False))
+    chance.shuffle(rows)  # type: ignore[attr-defined]
+    budgets = DisruptionBudgets(
+        known.budgets.keys[::-1], known.budgets.allowed[::-1], known.budgets.pods[::-1]
     )
+    shuffled = units_of_rows(rows, budgets)
 
     first = decide(cluster.snapshot, unit, cluster.profile, NullObserver())
     second = decide(cluster.snapshot, replace(unit, victims=shuffled), cluster.profile, NullObserver())

@@ -2,14 +2,50 @@
 
 The engine builds these from live objects, and only for a unit that needs them; the core reads them and never changes
 them. Which units are potential victims is for the engine to say; which of them go is for `core.preemption`.
+They travel to worker processes: columns, since an object for each unit would take longer than to decide.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from typing import overload
 
+import numpy as np
+
+from muster.core.arrays import IntArray
 from muster.core.decision import Assignments
 from muster.model.meta import ObjectKey
+
+_NEWLINE = "\n"
+"""No name of an object has one."""
+
+
+class KeyColumns(Sequence[ObjectKey]):
+    """Keys of objects, one column a part; a key is made when it is asked for."""
+
+    __slots__ = ("kinds", "names", "namespaces")
+
+    def __init__(
+        self, kinds: Sequence[str] = (), namespaces: Sequence[str] = (), names: Sequence[str] = ()
+    ) -> None:
+        self.kinds, self.namespaces, self.names = kinds, namespaces, names
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @overload
+    def __getitem__(self, place: int) -> ObjectKey: ...
+    @overload
+    def __getitem__(self, place: slice) -> KeyColumns: ...
+    def __getitem__(self, place: int | slice) -> ObjectKey | KeyColumns:
+        if isinstance(place, slice):
+            return KeyColumns(self.kinds[place], self.namespaces[place], self.names[place])
+        return ObjectKey(self.kinds[place], self.namespaces[place], self.names[place])
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _unpacked, (_coded(self.kinds), _coded(self.namespaces), _NEWLINE.join(self.names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,23 +61,44 @@ class DisruptionBudgets:
     pods: tuple[tuple[int, ...], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+def _none() -> IntArray:
+    return np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class DisruptionUnits:
-    """The potential victims of one unit, one entry each, in any order: the same units give the same decision.
+    """The potential victims of one unit, U of them with P pods, in any order: the same units give the same decision.
 
     A unit is listed if its priority is below the preemptor's and a pod of it is bound, live and not leaving, whatever
     its scheduler; only such pods are listed.
-    keys: the highest ancestor whose disruption mode is All, else the pod. priorities: as victims, that is of the
-    topmost known group above. starts: when the earliest of its pods began to run (`start_time`, else time of
-    binding), in any unit that compares. pods: ordinals, ascending. What a pod takes and where it runs is in the
-    snapshot; pods that are not bound there, or leaving, are left out.
+    keys: the highest ancestor whose disruption mode is All, else the pod. priorities: [U] as victims, that is of the
+    topmost known group above. starts: [U] when the earliest of its pods began to run (`start_time`, else time of
+    binding), in any unit that compares. sizes: [U] how many pods each has. ordinals: [P] of the pods, unit by unit.
+    What a pod takes and where it runs is in the snapshot; pods that are not bound there, or leaving, are left out.
     """
 
-    keys: tuple[ObjectKey, ...] = ()
-    priorities: tuple[int, ...] = ()
-    starts: tuple[int, ...] = ()
-    pods: tuple[tuple[int, ...], ...] = ()
+    keys: KeyColumns = field(default_factory=KeyColumns)
+    priorities: IntArray = field(default_factory=_none)
+    starts: IntArray = field(default_factory=_none)
+    sizes: IntArray = field(default_factory=_none)
+    ordinals: IntArray = field(default_factory=_none)
     budgets: DisruptionBudgets = DisruptionBudgets()
+
+
+def units_of_rows(
+    rows: Iterable[tuple[ObjectKey, int, int, tuple[int, ...]]], budgets: DisruptionBudgets
+) -> DisruptionUnits:
+    """Units from rows of key, priority, start and ordinals."""
+    table = list(rows)
+    keys, pods = [key for key, _, _, _ in table], [ordinals for _, _, _, ordinals in table]
+    return DisruptionUnits(
+        KeyColumns([key.kind for key in keys], [key.namespace for key in keys], [key.name for key in keys]),
+        np.array([priority for _, priority, _, _ in table], dtype=np.int64),
+        np.array([start for _, _, start, _ in table], dtype=np.int64),
+        np.array(list(map(len, pods)), dtype=np.int64),
+        np.fromiter(chain.from_iterable(pods), dtype=np.int64),
+        budgets,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +124,21 @@ class EarlierPreemption:
     nominations: Assignments = field(default_factory=Assignments)
     is_waiting: bool = False
     stayed: frozenset[int] = frozenset()
+
+
+def _coded(words: Sequence[str]) -> tuple[tuple[str, ...], IntArray]:
+    """The different words, and for each place which it is."""
+    places = {word: place for place, word in enumerate(dict.fromkeys(words))}
+    return tuple(places), np.array(list(map(places.__getitem__, words)), dtype=np.int64)
+
+
+def _decoded(words: tuple[str, ...], places: IntArray) -> list[str]:
+    return list(map(words.__getitem__, places.tolist()))
+
+
+def _unpacked(
+    kinds: tuple[tuple[str, ...], IntArray], namespaces: tuple[tuple[str, ...], IntArray], names: str
+) -> KeyColumns:
+    if not names:
+        return KeyColumns()
+    return KeyColumns(_decoded(*kinds), _decoded(*namespaces), names.split(_NEWLINE))

@@ -137,9 +137,11 @@ class BudgetTable:
         """The budget is stored with its status; nothing else of it changed."""
         self._by_namespace[budget.namespace][budget.key].budget = budget
 
-    def over(self, pods: set[int]) -> DisruptionBudgets:
+    def over(self, ordinals: Iterable[int]) -> DisruptionBudgets:
         """The budgets that select one of these bound pods, by key."""
-        keys, allowed, selected = [], [], []
+        if not self._by_namespace:
+            return DisruptionBudgets()
+        pods, keys, allowed, selected = set(ordinals), [], [], []
         budgets = {key: each for here in self._by_namespace.values() for key, each in here.items()}
         for key in sorted(budgets):
             chosen = tuple(ordinal for ordinal in budgets[key].bound if ordinal in pods)

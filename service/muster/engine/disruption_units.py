@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from muster.core.preemption_units import DisruptionBudgets, DisruptionUnits
+import numpy as np
+
+from muster.core.preemption_units import DisruptionUnits, KeyColumns
 from muster.engine.cluster_state import ClusterState, Name, parent_key_of
 from muster.engine.conditions import TRUE
 from muster.engine.disruption_budgets import BudgetTable
@@ -18,8 +20,8 @@ from muster.model.meta import POD, POD_GROUP, ObjectKey
 from muster.model.pod import POD_SCHEDULED, Pod, PodStatus
 
 MOST_LEVELS = 4
-_Shelf = dict[int, tuple[ObjectKey, int]]
-"""Pods by ordinal, each with its key and when it began to run."""
+_Shelf = dict[int, int]
+"""Pods by ordinal, each with when it began to run."""
 
 
 class Belonging(NamedTuple):
@@ -63,7 +65,7 @@ class DisruptionTable:
             return
         if new is not None and is_potential_victim(new):
             self.running[new.ordinal] = new
-            self._shelf(new)[new.ordinal] = (new.key, self._start(new))
+            self._shelf(new)[new.ordinal] = self._start(new)
         elif self.running.pop(pod.ordinal, None) is not None:
             self._shelf(pod).pop(pod.ordinal)
         if new is not None and new.is_leaving:
@@ -97,7 +99,7 @@ class DisruptionTable:
 
     def below(self, priority: int, budgets: BudgetTable) -> DisruptionUnits:
         """The units of lower priority than this, with the budgets that select a pod of them."""
-        found = _Columns()
+        found = _Columns(self.running)
         wholes: dict[ObjectKey, tuple[int, _Shelf]] = {}
         for level, alone in self._alone.items():
             if level < priority:
@@ -105,17 +107,17 @@ class DisruptionTable:
         for leaf, shelf in self._grouped.items():
             belonging = self._belonging(*leaf)
             if belonging is None:
-                for ordinal, entry in shelf.items():
+                for ordinal, start in shelf.items():
                     level = self.running[ordinal].spec.priority or 0
                     if level < priority:
-                        found.add_alone({ordinal: entry}, level)
+                        found.add_alone({ordinal: start}, level)
             elif belonging.priority < priority and belonging.whole is None:
                 found.add_alone(shelf, belonging.priority)
             elif belonging.priority < priority and belonging.whole is not None:
                 wholes.setdefault(belonging.whole, (belonging.priority, {}))[1].update(shelf)
         for key, (level, members) in wholes.items():
             found.add_whole(key, level, members)
-        return found.units(budgets.over(found.ordinals()))
+        return found.units(budgets)
 
     def _start(self, pod: Pod) -> int:
         """When the pod began to run, or was bound, or came bound already. Pods that come together share a status."""
@@ -161,33 +163,46 @@ def _is_whole(belonging: Belonging | None, unit: ObjectKey) -> bool:
 class _Columns:
     """Potential victims while they are put together."""
 
-    def __init__(self) -> None:
-        self._keys: list[ObjectKey] = []
+    def __init__(self, running: dict[int, Pod]) -> None:
+        self._running = running
+        self._kinds: list[str] = []
+        self._namespaces: list[str] = []
+        self._names: list[str] = []
         self._priorities: list[int] = []
         self._starts: list[int] = []
-        self._pods: list[tuple[int, ...]] = []
+        self._sizes: list[int] = []
+        self._ordinals: list[int] = []
 
     def add_alone(self, shelf: _Shelf, priority: int) -> None:
         """Pods that are units of their own."""
-        self._keys += [key for key, _ in shelf.values()]
+        pods = [self._running[ordinal] for ordinal in shelf]
+        self._kinds += [POD] * len(shelf)
+        self._namespaces += [pod.namespace for pod in pods]
+        self._names += [pod.name for pod in pods]
         self._priorities += [priority] * len(shelf)
-        self._starts += [start for _, start in shelf.values()]
-        self._pods += [(ordinal,) for ordinal in shelf]
+        self._starts += shelf.values()
+        self._sizes += [1] * len(shelf)
+        self._ordinals += shelf
 
     def add_whole(self, key: ObjectKey, priority: int, shelf: _Shelf) -> None:
         """Pods that go together."""
         if shelf:
-            self._keys.append(key)
+            self._kinds.append(key.kind)
+            self._namespaces.append(key.namespace)
+            self._names.append(key.name)
             self._priorities.append(priority)
-            self._starts.append(min(start for _, start in shelf.values()))
-            self._pods.append(tuple(sorted(shelf)))
+            self._starts.append(min(shelf.values()))
+            self._sizes.append(len(shelf))
+            self._ordinals += sorted(shelf)
 
-    def ordinals(self) -> set[int]:
-        return {ordinal for pods in self._pods for ordinal in pods}
-
-    def units(self, budgets: DisruptionBudgets) -> DisruptionUnits:
+    def units(self, budgets: BudgetTable) -> DisruptionUnits:
         return DisruptionUnits(
-            tuple(self._keys), tuple(self._priorities), tuple(self._starts), tuple(self._pods), budgets
+            KeyColumns(self._kinds, self._namespaces, self._names),
+            np.array(self._priorities, dtype=np.int64),
+            np.array(self._starts, dtype=np.int64),
+            np.array(self._sizes, dtype=np.int64),
+            np.array(self._ordinals, dtype=np.int64),
+            budgets.over(self._ordinals),
         )
 
 

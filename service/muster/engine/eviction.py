@@ -32,8 +32,6 @@ from muster.model.variations import varied
 
 PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
 SECOND_US = 1_000_000
-MOST_REPRIEVED = 500
-"""So many units that could stay are in a record, the most important ones."""
 
 
 class Eviction(NamedTuple):
@@ -97,14 +95,6 @@ def disrupted_pods(cluster: Cluster, preemption: Preemption) -> DisruptedPods:
         tuple(pod.node_name for pod in pods),
         tuple(_grace_of(pod) for pod in pods),
     )
-
-
-def for_record(decision: Decision) -> Decision:
-    """The decision with no more than the most important of the units that could stay."""
-    preemption = decision.preemption
-    if preemption is None or len(preemption.reprieved) <= MOST_REPRIEVED:
-        return decision
-    return varied(decision, preemption=varied(preemption, reprieved=preemption.reprieved[:MOST_REPRIEVED]))
 
 
 def preemption_holds(

@@ -1,16 +1,19 @@
-"""What preemption came to, as the value that is committed and shown: every potential victim with its fate and why."""
+"""What preemption came to, as the value that is committed and shown: who goes, who could stay, and why."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 import numpy as np
 
+from muster.core.arrays import IntArray
 from muster.core.decision import BudgetBreach, Fate, Preemption, PreemptionEnd, UnitFate
 from muster.core.preemption.ground import Ground
 from muster.core.preemption.solution import Solution
+from muster.core.preemption.victims import Victims
 
+MOST_REPRIEVED = 500
+"""So many units that could stay are told of, the most important ones."""
 _MOST_NAMED = 3
 _WHY = {
     Fate.ABOVE_THRESHOLD: "enough room is to be had from units of lower priority",
@@ -21,15 +24,13 @@ _WHY = {
 
 def preemption_of(ground: Ground, solution: Solution, awaited: Sequence[int], steps: int) -> Preemption:
     """The value of a solution that is carried out."""
-    victims = ground.victims
-    over = victims.pods_over_budget(solution.evicted)
-    end = PreemptionEnd.NOMINATED if awaited or solution.evicted.any() else PreemptionEnd.NOT_NEEDED
-    fates = list(_fates(ground, solution))
+    evicted = np.flatnonzero(solution.evicted)
+    over = ground.victims.pods_over_budget(solution.evicted)
     return Preemption(
-        end=end,
+        end=PreemptionEnd.NOMINATED if awaited or len(evicted) else PreemptionEnd.NOT_NEEDED,
         nominations=solution.placement.assignments(ground.snapshot),
-        victims=tuple(item for item in fates if item.fate is Fate.EVICTED),
-        reprieved=tuple(item for item in fates if item.fate is not Fate.EVICTED),
+        victims=tuple(_evicted(ground, solution, evicted)),
+        reprieved=tuple(_reprieved(ground, solution)),
         awaited=tuple(awaited),
         pods_over_budget=len(over),
         breaches=tuple(_breaches(ground, solution)),
@@ -37,19 +38,28 @@ def preemption_of(ground: Ground, solution: Solution, awaited: Sequence[int], st
     )
 
 
-def _fates(ground: Ground, solution: Solution) -> Iterator[UnitFate]:
+def _evicted(ground: Ground, solution: Solution, units: IntArray) -> Iterator[UnitFate]:
+    victims = ground.victims
+    breaking = victims.breaking(solution.evicted)
+    slots, taken = victims.slots.tolist(), set(solution.placement.slots.tolist())
+    for unit in units.tolist():
+        mine = slice(victims.firsts[unit], victims.firsts[unit + 1])
+        why = _room_taken(ground, taken.intersection(slots[mine]))
+        yield _fate(victims, unit, Fate.EVICTED, bool(breaking[unit]), why)
+
+
+def _reprieved(ground: Ground, solution: Solution) -> Iterator[UnitFate]:
+    """The most important units that could stay, and whether they would break a budget if all units went."""
     victims = ground.victims
     breaking = victims.breaking(victims.everybody())
-    breaking[solution.evicted] = victims.breaking(solution.evicted)[solution.evicted]
-    ids, bounds = victims.ids.tolist(), victims.firsts.tolist()
-    fates = [solution.fates.get(unit, Fate.NOT_IN_THE_WAY) for unit in range(len(victims))]
-    whys = [_WHY[fate] for fate in fates]
-    slots, taken = victims.slots.tolist(), set(solution.placement.slots.tolist())
-    for unit in np.flatnonzero(solution.evicted).tolist():
-        fates[unit] = Fate.EVICTED
-        whys[unit] = _room_taken(ground, taken.intersection(slots[bounds[unit] : bounds[unit + 1]]))
-    pods = [tuple(ids[first:end]) for first, end in pairwise(bounds)]
-    return map(UnitFate, victims.keys, victims.priorities.tolist(), fates, breaking.tolist(), pods, whys)
+    for unit in np.flatnonzero(~solution.evicted)[:MOST_REPRIEVED].tolist():
+        fate = solution.fates.get(unit, Fate.NOT_IN_THE_WAY)
+        yield _fate(victims, unit, fate, bool(breaking[unit]), _WHY[fate])
+
+
+def _fate(victims: Victims, unit: int, fate: Fate, breaks: bool, why: str) -> UnitFate:  # noqa: FBT001 - a column
+    pods = victims.ids[victims.firsts[unit] : victims.firsts[unit + 1]].tolist()
+    return UnitFate(victims.key(unit), int(victims.priorities[unit]), fate, breaks, tuple(pods), why)
 
 
 def _room_taken(ground: Ground, slots: set[int]) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
 
 import numpy as np
 
@@ -32,11 +31,12 @@ Each part grows with the set or stays, so a set costs no less than any part of i
 class Victims:
     """U units, most important first, with P pods, unit by unit.
 
-    firsts: [U + 1] where each unit's pods begin. ids: [P] ordinals, ascending in each unit. signatures, slots: [P].
+    units, order: what they were made of, and the place there of each. firsts: [U + 1] where each unit's pods begin. ids: [P] ordinals, ascending in each unit. signatures, slots: [P].
     allowed, members: per budget, what it allows, and places in `ids` of the pods that it selects, ascending.
     """
 
-    keys: tuple[ObjectKey, ...]
+    units: DisruptionUnits
+    order: IntArray
     priorities: IntArray
     starts: IntArray
     firsts: IntArray
@@ -48,7 +48,11 @@ class Victims:
     members: tuple[IntArray, ...] = field(default=())
 
     def __len__(self) -> int:
-        return len(self.keys)
+        return len(self.order)
+
+    def key(self, unit: int) -> ObjectKey:
+        """The group that is taken whole, or the pod."""
+        return self.units.keys[int(self.order[unit])]
 
     @cached_property
     def sizes(self) -> IntArray:
@@ -114,22 +118,22 @@ class Victims:
 
 def victims_of(snapshot: Snapshot, units: DisruptionUnits) -> Victims:
     """The units whose pods run in the snapshot, in their order of importance."""
-    pods = np.fromiter(chain.from_iterable(units.pods), dtype=np.int64)
-    owners = np.repeat(np.arange(len(units.keys)), list(map(len, units.pods)))
-    signatures, slots, leaving = snapshot.pods.places(pods)
+    owners = np.repeat(np.arange(len(units.sizes)), units.sizes)
+    signatures, slots, leaving = snapshot.pods.places(units.ordinals)
     stays = (slots >= 0) & ~leaving
-    sizes = np.bincount(owners[stays], minlength=len(units.keys))
+    sizes = np.bincount(owners[stays], minlength=len(units.sizes))
     order = _by_importance(units, sizes)
-    ranks = np.zeros(len(units.keys), dtype=np.int64)
+    ranks = np.zeros(len(units.sizes), dtype=np.int64)
     ranks[order] = np.arange(len(order))
     kept = np.flatnonzero(stays)
     kept = kept[np.argsort(ranks[owners[kept]], kind="stable")]
-    ids = pods[kept]
+    ids = units.ordinals[kept]
     budgets = _members(units, ids)
     return Victims(
-        keys=tuple(units.keys[place] for place in order.tolist()),
-        priorities=np.array(units.priorities, dtype=np.int64)[order],
-        starts=np.array(units.starts, dtype=np.int64)[order],
+        units=units,
+        order=order,
+        priorities=units.priorities[order],
+        starts=units.starts[order],
         firsts=np.concatenate(([0], np.cumsum(sizes[order]))),
         ids=ids,
         signatures=signatures[kept],
@@ -143,30 +147,36 @@ def victims_of(snapshot: Snapshot, units: DisruptionUnits) -> Victims:
 def _by_importance(units: DisruptionUnits, sizes: IntArray) -> IntArray:
     """Priority, then kind, then more pods, then earlier start, then name; units without pods are left out."""
     running = np.flatnonzero(sizes)
-    kinds = np.array([_KIND_RANKS.get(key.kind, _SINGLE_POD) for key in units.keys], dtype=np.int64)
-    columns = (
-        np.array(units.starts, dtype=np.int64),
-        -sizes,
-        kinds,
-        -np.array(units.priorities, dtype=np.int64),
-    )
+    kinds = np.array([_KIND_RANKS.get(kind, _SINGLE_POD) for kind in units.keys.kinds], dtype=np.int64)
+    columns = (units.starts, -sizes, kinds, -units.priorities)
     order = running[np.lexsort(tuple(column[running] for column in columns))]
-    tied = [column[order[1:]] == column[order[:-1]] for column in columns]
-    if np.logical_and.reduce(tied).any():
-        # A stable sort keeps the order of names where all else is equal.
-        named = np.array(sorted(running.tolist(), key=units.keys.__getitem__), dtype=np.int64)
-        order = named[np.lexsort(tuple(column[named] for column in columns))]
+    tied = np.logical_and.reduce([column[order[1:]] == column[order[:-1]] for column in columns])
+    if tied.any():
+        _sort_by_name(units, order, tied)
     return order
+
+
+def _sort_by_name(units: DisruptionUnits, order: IntArray, tied: BoolArray) -> None:
+    """Put runs of units of which each is tied with the one that follows in the order of their names."""
+    runs = np.concatenate(([0], np.cumsum(~tied)))
+    places = np.flatnonzero(np.append(tied, False) | np.append(False, tied))
+    names, namespaces = units.keys.names, units.keys.namespaces
+    in_runs = zip(runs[places].tolist(), order[places].tolist(), strict=True)
+    named = sorted((run, namespaces[unit], names[unit], unit) for run, unit in in_runs)
+    order[places] = [unit for _, _, _, unit in named]
 
 
 def _members(units: DisruptionUnits, ids: IntArray) -> dict[int, IntArray]:
     """Per budget that selects any of the pods, by its place among the budgets in the order of their keys."""
     if not units.budgets.keys:
         return {}
-    places = dict(zip(ids.tolist(), range(len(ids)), strict=True))
+    ascending = np.argsort(ids)
     found: dict[int, IntArray] = {}
     for budget in sorted(range(len(units.budgets.keys)), key=units.budgets.keys.__getitem__):
-        selected = sorted(places[pod] for pod in units.budgets.pods[budget] if pod in places)
-        if selected:
-            found[budget] = np.array(selected, dtype=np.int64)
+        pods = np.array(units.budgets.pods[budget], dtype=np.int64)
+        at = np.searchsorted(ids, pods, sorter=ascending)
+        at, pods = at[at < len(ids)], pods[at < len(ids)]
+        selected = np.sort(ascending[at[ids[ascending[at]] == pods]])
+        if len(selected):
+            found[budget] = selected
     return found
