@@ -7,6 +7,8 @@ milliseconds and in 10 000 deltas a hundredfold.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from muster.core.deltas import (
     Delta,
     NodePut,
@@ -63,6 +65,11 @@ class ArrayFeed:
                 self._append(PodsLeaving((new.ordinal,)))
             return EventKind.POD_BOUND
         return self._bound_pod_changed(old, new)
+
+    def pods_bound(self, bound: Sequence[Pod]) -> None:
+        """Note pods that took room and had none."""
+        self._close_unbound()
+        self._bound.extend((pod.ordinal, self.signatures.intern(pod), pod.node_name) for pod in bound)
 
     def _bound_pod_changed(self, old: Pod, new: Pod) -> EventKind | None:
         before, after = self.signatures.intern(old), self.signatures.intern(new)

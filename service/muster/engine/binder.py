@@ -46,7 +46,7 @@ from muster.engine.tree_conditions import tell_group, tell_pod
 from muster.model.group import PodGroup
 from muster.model.meta import POD, ObjectKey
 from muster.model.pod import Pod
-from muster.model.variations import variation, varied
+from muster.model.variations import varied
 
 PodsByOrdinal = dict[int, Pod]
 _CHOICES = (BEST_DOMAIN, CLOSEST_DOMAIN)
@@ -55,8 +55,6 @@ _REASONS = {DecisionCode.SCHEDULER_ERROR: SCHEDULER_ERROR, DecisionCode.INVALID:
 """What pods say of a unit that was not tried."""
 
 _GROUP_REASONS = {**_REASONS, DecisionCode.INVALID: INVALID}
-
-_bound = variation(Pod, "node_name", "resource_version", "status")
 
 
 def pods_by_ordinal(cluster: Cluster, unit: Unit) -> PodsByOrdinal:
@@ -227,12 +225,8 @@ def named_columns(assigned: Assignments, pods: PodsByOrdinal) -> AssignmentColum
 
 def _bind(mutation: Mutation, assigned: Assignments, pods: PodsByOrdinal) -> AssignmentColumns:
     columns = named_columns(assigned, pods)
-    for ordinal, place in zip(assigned.pods, assigned.node_index, strict=True):
-        pod = pods.pop(ordinal)
-        status = mutation.pod_conditions.scheduled(pod.status, pod.generation)
-        if status.nominated_node_name:
-            status = mutation.pod_conditions.without_nomination(status)
-        mutation.put(_bound(pod, assigned.nodes[place], mutation.revision, status))
+    chosen = [pods.pop(ordinal) for ordinal in assigned.pods]
+    mutation.bind(chosen, map(assigned.nodes.__getitem__, assigned.node_index))
     return columns
 
 

@@ -7,6 +7,9 @@ they saw is durable. Changed by `put` and `remove` alone, which keep all indexes
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import cast
 
 from muster.engine.members import Members
@@ -16,6 +19,7 @@ from muster.model.objects import ClusterObject
 from muster.model.pod import Pod
 
 Name = tuple[str, str]
+_NAME_OF_GROUP = attrgetter("namespace", "group")
 _NO_MEMBERS = Members(frozenset())
 
 
@@ -91,6 +95,17 @@ class ClusterState:
         if new.owner_references or (old is not None and old.owner_references):
             self._index_owners(key, old, new)
         return old
+
+    def bind(self, bound: Sequence[Pod]) -> None:
+        """As `put_pod`, for pods that were pending and differ by node and status alone."""
+        for pod in bound:
+            self._pods[pod.namespace, pod.name] = pod
+            self._on_node[pod.node_name][pod.ordinal] = pod
+            if self.nominated:
+                self.nominated.pop(pod.ordinal, None)
+        for (namespace, group), members in groupby(bound, key=_NAME_OF_GROUP):
+            if group:
+                self._members[namespace, group].bind(members)
 
     def put(self, key: ObjectKey, new: ClusterObject) -> ClusterObject | None:
         """Add or replace an object; returns its earlier state."""

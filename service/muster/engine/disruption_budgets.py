@@ -103,6 +103,10 @@ class BudgetTable:
             self._by_namespace.pop(key.namespace, None)
         self.touched.pop(key, None)
 
+    def concern(self, namespace: str) -> bool:
+        """Whether there is a budget in the namespace: else its pods need not be told of."""
+        return namespace in self._by_namespace
+
     def pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         """Note a pod that came, changed, or went."""
         pod = new or old

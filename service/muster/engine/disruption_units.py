@@ -7,6 +7,7 @@ goes. Trees may be broken: climbing stops at a missing parent, at a repeat, and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -72,6 +73,12 @@ class DisruptionTable:
             self.leaving[new.ordinal] = new
         else:
             self.leaving.pop(pod.ordinal, None)
+
+    def pods_bound(self, bound: Sequence[Pod]) -> None:
+        """Note pods that got a node and were seen nowhere before."""
+        for pod in bound:
+            self.running[pod.ordinal] = pod
+            self._shelf(pod)[pod.ordinal] = self._start(pod)
 
     def groups_changed(self) -> None:
         """A group came or went: where the pods below it belong is to be found anew."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 
 from muster.model.pod import FAILED, SUCCEEDED, Pod
@@ -57,6 +57,15 @@ class Members:
             self.counts[standing(old, self._names)] -= 1
         self.pods[pod.ordinal] = pod
         self.counts[standing(pod, self._names)] += 1
+
+    def bind(self, pods: Iterable[Pod]) -> None:
+        """Members that were PENDING got a node."""
+        bound = 0
+        for pod in pods:
+            self.pods[pod.ordinal] = pod
+            bound += 1
+        self.counts[Standing.PENDING] -= bound
+        self.counts[Standing.BOUND] += bound
 
     def remove(self, pod: Pod) -> None:
         old = self.pods.pop(pod.ordinal)

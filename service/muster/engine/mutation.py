@@ -8,6 +8,7 @@ they come to; the log entry is made. A mutation that changed nothing makes no re
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from muster.engine.cluster import Cluster
@@ -25,8 +26,10 @@ from muster.model.node import Node
 from muster.model.objects import ClusterObject
 from muster.model.pod import Pod, PodStatus
 from muster.model.priority import PriorityClass
-from muster.model.variations import varied
+from muster.model.variations import variation, varied
 from muster.model.workload import Workload
+
+_bound = variation(Pod, "node_name", "resource_version", "status")
 
 
 class Edit(NamedTuple):
@@ -100,6 +103,31 @@ class Mutation:
             self._pod_event(old, new)
         if old is None or _concerns_its_unit(old, new):
             self._touch_pod(key, new)
+
+    def bind(self, pods: Sequence[Pod], nodes: Iterable[str]) -> None:
+        """Write that pending pods got these nodes, as a decision on their unit says, which settles the unit itself.
+
+        What `put` of each would do, for a fraction of it: nothing else about the pods differs, no other unit is concerned.
+        """
+        bound: list[Pod] = []
+        for pod, node in zip(pods, nodes, strict=True):
+            status = self.pod_conditions.scheduled(pod.status, pod.generation)
+            if status.nominated_node_name:
+                if status.nominated_node_name != node:
+                    self.note(EventKind.NOMINATION_CLEARED)
+                status = self.pod_conditions.without_nomination(status)
+            new = _bound(pod, node, self.revision, status)
+            key = new.key
+            edit = self.edits.get(key)
+            self.edits[key] = Edit(pod if edit is None else edit.old, new)
+            if self.cluster.budgets.concern(pod.namespace):
+                self.cluster.budgets.pod_changed(pod, new)
+            bound.append(new)
+        if bound:
+            self.state.bind(bound)
+            self.cluster.feed.pods_bound(bound)
+            self.cluster.disruption.pods_bound(bound)
+            self.note(EventKind.POD_BOUND)
 
     def restate(self, new: Pod | AnyGroup) -> None:
         """Write an object of which the conditions alone changed: no unit is concerned by it."""
