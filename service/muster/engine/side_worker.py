@@ -282,9 +282,10 @@ def _news(side: _Side, feed: ReplicaFeed, names: frozenset[str]) -> Iterator[Mes
         for part in first.pickled():
             yield ("objects", name, part)
         yield ("complete", name)
+    # First, so that the replica gives none of them an index of its own.
+    yield ("signatures", name, feed.take_signatures())
     for writes in feed.take():
         yield ("follow", name, writes)
-    yield ("signatures", name, feed.take_signatures())
 
 
 def _send(pipe: Connection, pickled: bytes) -> None:
