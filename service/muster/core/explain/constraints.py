@@ -25,6 +25,8 @@ from muster.model.variations import varied
 TOPOLOGY = "TOPOLOGY"
 _CORDON = "NODE_UNSCHEDULABLE"
 _NODE_KIND = "Node"
+_OF_THE_SAME = {"TOPOLOGY_SPREAD_KEY": ("TOPOLOGY_SPREAD",)}
+"""A constraint that is not there refuses nodes by no filter."""
 _WORDS = {
     "NODE_TAINTED": "let its pods tolerate the taints of nodes",
     "NODE_AFFINITY": "drop node selector and required node affinity of its pods",
@@ -57,9 +59,10 @@ def relaxed_constraints(trials: Trials, result: GroupResult) -> Iterator[Help]:
 
 
 def without_filter(profile: Profile, code: str) -> Profile | None:
-    """The profile without the filter of this code; None if it has none."""
-    node_filters = tuple(item for item in profile.node_filters if item.code != code)
-    pod_filters = tuple(item for item in profile.pod_filters if item.code != code)
+    """The profile without the filter of this code, and without those of the same constraint; None if it has none."""
+    dropped = {code, *_OF_THE_SAME.get(code, ())}
+    node_filters = tuple(item for item in profile.node_filters if item.code not in dropped)
+    pod_filters = tuple(item for item in profile.pod_filters if item.code not in dropped)
     if (node_filters, pod_filters) == (profile.node_filters, profile.pod_filters):
         return None
     return Profile(

@@ -30,6 +30,7 @@ from muster.model.meta import ObjectKey
 from muster.model.node import Node
 from muster.model.resources import PODS
 
+HOSTNAME = "kubernetes.io/hostname"
 MOST_KINDS = 3
 MOST_PLACES = 4
 MOST_NODES = 1024
@@ -48,7 +49,7 @@ class _Kind:
 
 def nodes_to_add(trials: Trials, result: GroupResult, *, now_proved: bool) -> Iterator[Help]:
     """For each of the most frequent kinds of nodes that could take the unit's pods, the best place for more."""
-    keys = sorted({group.topology_key for group in groups_below(trials.unit.root) if group.topology_key})
+    keys = _topology_keys(trials)
     rank = _closeness(result)
     for kind in _kinds(trials, keys):
         places = sorted(kind.places.items(), key=lambda item: _distance(rank, keys, item[0]))
@@ -63,15 +64,30 @@ def nodes_to_add(trials: Trials, result: GroupResult, *, now_proved: bool) -> It
             yield _help(trials.snapshot.nodes, best[1], keys, best[0])
 
 
+def _topology_keys(trials: Trials) -> list[str]:
+    """Labels by whose values nodes are told apart: those of the groups' constraints, and of what pods demand of others."""
+    keys = {group.topology_key for group in groups_below(trials.unit.root) if group.topology_key}
+    for leaf in leaves(trials.unit.root):
+        for index in set(leaf.pods.signatures):
+            spec = trials.snapshot.signatures[index].spec
+            keys.update(each.topology_key for each in spec.topology_spread_constraints)
+            for terms in (
+                (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity) if spec.affinity else ()
+            ):
+                keys.update(term.topology_key for term in (terms.required if terms else ()))
+    return sorted(keys - {HOSTNAME})
+
+
 def node_like(nodes: NodeTable, slot: int, name: str, *, unschedulable: bool = False) -> Node:
-    """A node as the one on the slot; labels that hold its name hold the new one."""
+    """A node as the one on the slot, with a host name of its own."""
     amounts = {
         resource: quantity(resource, int(nodes.allocatable[row, slot]))
         for resource, row in nodes.rows.items()
         if nodes.allocatable[row, slot] or resource == PODS
     }
-    old = nodes.names[slot]
-    labels = {key: name if value == old else value for key, value in nodes.labels[slot].items()}
+    labels = nodes.labels[slot]
+    if HOSTNAME in labels:
+        labels = {**labels, HOSTNAME: name}
     return Node(
         name=name,
         labels=labels,

@@ -26,6 +26,7 @@ from muster.core.explain.explanation import (
     first_failure,
 )
 from muster.core.explain.lack import missing_room
+from muster.core.framework import PlacementView
 from muster.core.messages import number_of, pod_message
 from muster.core.observer import NullObserver
 from muster.core.ordering import Batch
@@ -87,15 +88,19 @@ class TellingRecursion(Recursion):
         trial.verdict = outcomes.verdict
         return trial
 
-    def _try_domain(self, group: GroupTree, domain: Domain) -> tuple[Trial, object]:  # type: ignore[override]
-        return self._followed(group, domain, _Attention.NONE)
-
-    def _followed(self, group: GroupTree, domain: Domain, attention: _Attention) -> tuple[Trial, object]:
-        heard, before = self.observer, self._attention
-        self.observer, self._attention = NullObserver(), attention
-        simulated = self._simulate(group, domain)
-        self.observer, self._attention = heard, before
+    def _try_domain(self, group: GroupTree, domain: Domain) -> tuple[Trial, PlacementView]:
+        before, self._attention = self._attention, _Attention.NONE
+        simulated = super()._try_domain(group, domain)
+        self._attention = before
         return simulated
+
+    def _followed(self, group: GroupTree, domain: Domain) -> Trial:
+        """Simulate the group in the domain, unheard, to see what its leaves lack."""
+        heard, self.observer = self.observer, NullObserver()
+        before, self._attention = self._attention, _Attention.LACKS
+        attempt, _ = self._simulate(group, domain)
+        self.observer, self._attention = heard, before
+        return attempt
 
     def _by_closeness(self, group: GroupTree, outcomes: Outcomes) -> list[int]:
         """Places of the candidates: tried ones first, then by children that held, then by room; of equals the first."""
@@ -120,7 +125,7 @@ class TellingRecursion(Recursion):
     def _domain_told(self, group: GroupTree, outcomes: Outcomes, place: int) -> Reason:
         """What stopped the group in one domain, by its closest sub-domains."""
         domain = outcomes.domains[place]
-        attempt, _ = self._followed(group, domain, _Attention.LACKS)
+        attempt = self._followed(group, domain)
         pruned = bool(outcomes.pruned[place])
         return domain_reason(domain, result_of(attempt), Status(int(outcomes.statuses[place])), pruned=pruned)
 
