@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from muster.core.decision import Decision, DecisionCode, GroupResult, Reason, Status
 from muster.core.explain.circumstances import Circumstances
 from muster.core.explain.explain import explain
 from muster.core.explain.explanation import Explanation, Help
 from muster.core.explain.what_would_help import what_would_help
 from muster.core.framework import Profile
-from muster.core.preemption_units import DisruptionUnits
+from muster.core.preemption_units import DisruptionUnits, units_of_rows
 from muster.core.tree import GroupTree, PendingPods, Unit, leaves
 from muster.core.trial import begin, result_of
 from muster.engine.cluster import Cluster
@@ -129,14 +131,16 @@ def _held_back(unit: Unit, known: Circumstances) -> Unit:
 
 def _without(units: DisruptionUnits, own: set[int]) -> DisruptionUnits:
     """The units that hold none of these pods."""
-    kept = [place for place, pods in enumerate(units.pods) if own.isdisjoint(pods)]
-    return DisruptionUnits(
-        tuple(units.keys[place] for place in kept),
-        tuple(units.priorities[place] for place in kept),
-        tuple(units.starts[place] for place in kept),
-        tuple(units.pods[place] for place in kept),
-        units.budgets,
+    if not np.isin(units.ordinals, list(own)).any():
+        return units
+    pods = np.split(units.ordinals, np.cumsum(units.sizes)[:-1])
+    columns = zip(units.keys, units.priorities.tolist(), units.starts.tolist(), pods, strict=True)
+    rows = (
+        (key, priority, start, tuple(ordinals.tolist()))
+        for key, priority, start, ordinals in columns
+        if own.isdisjoint(ordinals.tolist())
     )
+    return units_of_rows(rows, units.budgets)
 
 
 def _rootless(named: ObjectKey, root: Root) -> GroupResult:
