@@ -34,7 +34,7 @@ def holds(ground: Ground, placement: Placement, evicted: BoolArray) -> bool:
     """Whether all filters admit the placement, pod by pod in its order, with these units [U] gone."""
     snapshot, recursion = ground.snapshot, ground.recursion
     mark = snapshot.mark()
-    ground.remove_pods(evicted)
+    ground.remove(evicted)
     names = [snapshot.nodes.names[slot] for slot in placement.slots.tolist()]
     nowhere: frozenset[str] = frozenset()
     excluded = (

@@ -46,27 +46,29 @@ class Board:
 
         The board is not to be used afterwards.
         """
+        usage = self._usage
         loaded: BoolArray = np.logical_or.reduce(self._load, axis=0)
-        at = np.flatnonzero(loaded[self._usage.slots])
-        firsts = np.searchsorted(self._usage.owners[at], np.arange(len(self._usage.firsts))).tolist()
-        slots = self._usage.slots[at].tolist()
+        at = np.flatnonzero(loaded[usage.slots])
         rows = np.flatnonzero(self._load.any(axis=1))
-        amounts = self._usage.amounts[np.ix_(rows, at)].T.tolist()
         # A resource that no pod of the preemptor on a node asks for is never short there.
-        left = np.where(self._load[rows] > 0, self._free[rows], 2**62)[:, loaded]
-        room = dict(zip(np.flatnonzero(loaded).tolist(), left.T.tolist(), strict=True))
-        stay = [True] * len(units)
-        for place, unit in enumerate(units.tolist()):
-            entries = range(firsts[unit], firsts[unit + 1])
-            rests = [
-                [has - takes for has, takes in zip(room[slots[entry]], amounts[entry], strict=True)]
-                for entry in entries
-            ]
-            if any(min(rest) < 0 for rest in rests):
-                stay[place] = False
+        left = np.where(self._load[rows] > 0, self._free[rows], 2**62)
+        stays = np.ones(len(usage.firsts) - 1, dtype=np.bool_)
+        short = (usage.amounts[np.ix_(rows, at)] > left[:, usage.slots[at]]).any(axis=0)
+        stays[usage.owners[at[short]]] = False
+        at = at[stays[usage.owners[at]]]
+        entries = _by_unit(usage.owners[at], usage.slots[at], usage.amounts[np.ix_(rows, at)])
+        room = dict(zip(np.flatnonzero(loaded).tolist(), left[:, loaded].T.tolist(), strict=True))
+        for unit in units.tolist():
+            rests = {
+                slot: [has - takes for has, takes in zip(room[slot], amounts, strict=True)]
+                for slot, amounts in entries.get(unit, ())
+            }
+            if any(min(rest) < 0 for rest in rests.values()):
+                stays[unit] = False
             else:
-                room.update(zip((slots[entry] for entry in entries), rests, strict=True))
-        return np.array(stay, dtype=np.bool_)
+                room.update(rests)
+        fits: BoolArray = stays[units]
+        return fits
 
     def settle(self, unit: int) -> None:
         """The unit's fate is sealed: from now on its room is free for good, or taken."""
@@ -154,3 +156,11 @@ class Board:
         self._pods_on[source].remove(pod)
         self._pods_on[target].append(pod)
         self._where[pod] = target
+
+
+def _by_unit(owners: IntArray, slots: Slots, amounts: IntArray) -> dict[int, list[tuple[int, list[int]]]]:
+    """What each unit takes of each slot, from columns of owners [E], slots [E] and amounts [R, E]."""
+    entries: dict[int, list[tuple[int, list[int]]]] = defaultdict(list)
+    for owner, slot, taken in zip(owners.tolist(), slots.tolist(), amounts.T.tolist(), strict=True):
+        entries[owner].append((slot, taken))
+    return entries

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from muster.core.arrays import IntArray
+from muster.core.arrays import BoolArray, IntArray
 from muster.core.decision import BudgetBreach, Fate, Preemption, PreemptionEnd, UnitFate
 from muster.core.preemption.ground import Ground
 from muster.core.preemption.solution import Solution
@@ -40,26 +40,35 @@ def preemption_of(ground: Ground, solution: Solution, awaited: Sequence[int], st
 
 def _evicted(ground: Ground, solution: Solution, units: IntArray) -> Iterator[UnitFate]:
     victims = ground.victims
-    breaking = victims.breaking(solution.evicted)
     slots, taken = victims.slots.tolist(), set(solution.placement.slots.tolist())
-    for unit in units.tolist():
-        mine = slice(victims.firsts[unit], victims.firsts[unit + 1])
-        why = _room_taken(ground, taken.intersection(slots[mine]))
-        yield _fate(victims, unit, Fate.EVICTED, bool(breaking[unit]), why)
+    bounds = zip(victims.firsts[units].tolist(), victims.firsts[units + 1].tolist(), strict=True)
+    whys = [_room_taken(ground, taken.intersection(slots[first:end])) for first, end in bounds]
+    return _told(victims, units, victims.breaking(solution.evicted), [Fate.EVICTED] * len(units), whys)
 
 
 def _reprieved(ground: Ground, solution: Solution) -> Iterator[UnitFate]:
     """The most important units that could stay, and whether they would break a budget if all units went."""
     victims = ground.victims
+    units = np.flatnonzero(~solution.evicted)[:MOST_REPRIEVED]
+    fates = [solution.fates.get(unit, Fate.NOT_IN_THE_WAY) for unit in units.tolist()]
     breaking = victims.breaking(victims.everybody())
-    for unit in np.flatnonzero(~solution.evicted)[:MOST_REPRIEVED].tolist():
-        fate = solution.fates.get(unit, Fate.NOT_IN_THE_WAY)
-        yield _fate(victims, unit, fate, bool(breaking[unit]), _WHY[fate])
+    return _told(victims, units, breaking, fates, [_WHY[fate] for fate in fates])
 
 
-def _fate(victims: Victims, unit: int, fate: Fate, breaks: bool, why: str) -> UnitFate:  # noqa: FBT001 - a column
-    pods = victims.ids[victims.firsts[unit] : victims.firsts[unit + 1]].tolist()
-    return UnitFate(victims.key(unit), int(victims.priorities[unit]), fate, breaks, tuple(pods), why)
+def _told(
+    victims: Victims, units: IntArray, breaking: BoolArray, fates: Sequence[Fate], whys: Sequence[str]
+) -> Iterator[UnitFate]:
+    """Fates of these units. breaking: of all [U]; fates, whys: of these."""
+    ids, firsts, ends = (
+        victims.ids.tolist(),
+        victims.firsts[units].tolist(),
+        victims.firsts[units + 1].tolist(),
+    )
+    pods = [tuple(ids[first:end]) for first, end in zip(firsts, ends, strict=True)]
+    keys = map(victims.key, units.tolist())
+    return map(
+        UnitFate, keys, victims.priorities[units].tolist(), fates, breaking[units].tolist(), pods, whys
+    )
 
 
 def _room_taken(ground: Ground, slots: set[int]) -> str:

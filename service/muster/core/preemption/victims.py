@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import repeat
 
 import numpy as np
 
@@ -147,7 +148,7 @@ def victims_of(snapshot: Snapshot, units: DisruptionUnits) -> Victims:
 def _by_importance(units: DisruptionUnits, sizes: IntArray) -> IntArray:
     """Priority, then kind, then more pods, then earlier start, then name; units without pods are left out."""
     running = np.flatnonzero(sizes)
-    kinds = np.array([_KIND_RANKS.get(kind, _SINGLE_POD) for kind in units.keys.kinds], dtype=np.int64)
+    kinds = np.array(list(map(_KIND_RANKS.get, units.keys.kinds, repeat(_SINGLE_POD))), dtype=np.int64)
     columns = (units.starts, -sizes, kinds, -units.priorities)
     order = running[np.lexsort(tuple(column[running] for column in columns))]
     tied = np.logical_and.reduce([column[order[1:]] == column[order[:-1]] for column in columns])
