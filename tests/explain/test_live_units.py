@@ -1,0 +1,260 @@
+"""Units of a live cluster in every state: what holds each group, what is at fault, what runs, and helps carried out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from muster.core.decision import GroupResult, Reason, Status
+from muster.core.explain.explanation import Help, results_below
+from muster.engine.errors import FailedPreconditionError, NotFoundError
+from muster.engine.explaining import Told, WhyQuestion
+from muster.model.group import AnyGroup, PodGroup
+from muster.model.meta import ObjectKey
+from muster.model.objects import ClusterObject
+from tests.engine.preempting_cluster import CLIENTS_EVICT, full_cluster
+from tests.engine.tree_cluster import (
+    PROFILE,
+    TreeCluster,
+    composite,
+    leaf,
+    node,
+    pods,
+    template,
+    with_minimum,
+    workload,
+)
+
+PROFILES = {PROFILE.name: PROFILE}
+
+
+def why(cluster: TreeCluster, item: ClusterObject) -> Told:
+    return WhyQuestion(item.key, PROFILES, what_would_help=True)(cluster.cluster)
+
+
+def group(told: Told, item: ClusterObject) -> GroupResult:
+    assert told.result is not None
+    return next(each for each in results_below(told.result) if each.key == item.key)
+
+
+def reasons(told: Told, item: ClusterObject) -> dict[str, Reason]:
+    return {reason.code: reason for reason in group(told, item).reasons}
+
+
+def help_of(told: Told, code: str) -> Help:
+    return next(each for each in told.helps if each.code.value == code)
+
+
+def gated_tree(level: int) -> tuple[TreeCluster, PodGroup, list[AnyGroup]]:
+    """A gang of three with two pods, on this level; the groups from the root down."""
+    above: list[AnyGroup] = [composite("root", 1), composite("inner", 1, parent="root")][: level - 1]
+    gang = leaf("gang", 3, parent=above[-1].name if above else "")
+    cluster = TreeCluster(node("n"))
+    cluster.apply(*above, gang, *pods(gang, 2))
+    return cluster, gang, [*above, gang]
+
+
+@pytest.mark.parametrize("level", [1, 2, 3])
+def test_a_gang_that_is_short_is_told_with_its_members_and_every_group_above_with_who_is_ready(
+    level: int,
+) -> None:
+    cluster, gang, groups = gated_tree(level)
+
+    told = why(cluster, gang)
+
+    assert reasons(told, gang)["MEMBERS_MISSING"].details == {"members": "2", "required": "3"}
+    assert [reasons(told, each)["GROUPS_NOT_READY"].details for each in groups[:-1]] == [
+        {"ready": "0", "required": "1"}
+    ] * (level - 1)
+
+
+@pytest.mark.parametrize("level", [1, 2, 3])
+def test_members_that_are_added_as_told_let_it_be_scheduled_and_one_less_does_not(level: int) -> None:
+    cluster, gang, _ = gated_tree(level)
+    told = help_of(why(cluster, gang), "AddMembers")
+
+    assert told.count == 1
+    assert cluster.cycles() == []
+    cluster.apply(*pods(gang, told.count, first=2))
+    cluster.cycles()
+    assert len(cluster.bound()) == 3
+
+
+def test_a_minimum_that_is_lowered_as_told_lets_a_gated_gang_be_scheduled() -> None:
+    cluster, gang, _ = gated_tree(1)
+    told = help_of(why(cluster, gang), "LowerMinimum")
+
+    cluster.apply(with_minimum(leaf("gang", 3), told.count))
+    cluster.cycles()
+
+    assert told.count == 2
+    assert len(cluster.bound()) == 2
+
+
+def test_gates_are_counted_and_removing_them_helps() -> None:
+    gang = leaf("gang", 3)
+    held = [replace(each, gates=("quota",)) for each in pods(gang, 1, first=2)]
+    cluster = TreeCluster(node("n"))
+    cluster.apply(gang, *pods(gang, 2), *held)
+
+    told = why(cluster, gang)
+    cluster.apply(*(replace(each, gates=()) for each in held))
+    cluster.cycles()
+
+    assert reasons(told, gang)["SCHEDULING_GATES"].details == {"pods": "1"}
+    assert help_of(told, "RemoveSchedulingGates").count == 1
+    assert len(cluster.bound()) == 3
+
+
+def test_a_pod_of_its_own_that_a_gate_holds() -> None:
+    (pod,) = (replace(each, group="", gates=("quota",)) for each in pods(leaf("x"), 1))
+    cluster = TreeCluster(node("n"))
+    cluster.apply(pod)
+
+    told = why(cluster, pod)
+
+    assert reasons(told, pod)["SCHEDULING_GATES"].details == {"pods": "1"}
+    assert help_of(told, "RemoveSchedulingGates").count == 1
+
+
+def test_a_group_that_is_being_deleted_is_named() -> None:
+    gang = leaf("gang", 1)
+    cluster = TreeCluster(node("n", cpu=0))
+    cluster.apply(gang, *pods(gang, 1))
+    cluster.cycles()
+    cluster.delete(gang)
+
+    told = why(cluster, gang)
+
+    details = reasons(told, gang)["BEING_DELETED"].details
+    assert details == {"kind": "PodGroup", "namespace": "default", "name": "gang"}
+    assert not told.helps
+
+
+def test_a_pod_whose_group_does_not_exist_names_it() -> None:
+    cluster = TreeCluster(node("n"))
+    (pod,) = pods(leaf("late"), 1)
+    cluster.apply(pod)
+
+    told = why(cluster, pod)
+
+    assert reasons(told, pod)["ROOT_MISSING"].details["name"] == "late"
+
+
+def test_parents_in_a_cycle_are_named() -> None:
+    cluster = TreeCluster(node("n"))
+    one, two = composite("one", parent="two"), composite("two", parent="one")
+    cluster.apply(one, two)
+
+    assert "PARENT_CYCLE" in reasons(why(cluster, one), one)
+
+
+def test_a_running_unit_is_shown_with_what_holds_and_in_which_domain() -> None:
+    cluster = TreeCluster(node("n", labels={"rack": "r1"}))
+    root, gang = composite("root", 1, same="rack"), leaf("gang", 2, parent="root")
+    cluster.apply(root, gang, *pods(gang, 2))
+    cluster.cycles()
+
+    told = why(cluster, gang)
+
+    assert "NOTHING_PENDING" in reasons(told, root)
+    assert (group(told, gang).status, group(told, gang).satisfied) == (Status.SUCCESS, 2)
+    assert (group(told, root).domain_key, group(told, root).domain_value) == ("rack", "r1")
+    assert not told.helps
+
+
+DEEP = [
+    composite("root"),
+    *(composite(f"c{i}", parent=f"c{i - 1}" if i > 1 else "root") for i in range(1, 4)),
+]
+KNOWN = workload("wl", composites=(template("t-root", leaves=(template("t-g"),)),))
+
+
+@pytest.mark.parametrize(
+    ("objects", "code"),
+    [
+        ([*DEEP, leaf("g", parent="c3")], "TREE_TOO_DEEP"),
+        (
+            [composite("root", workload="one"), leaf("g", parent="root", workload="two")],
+            "SEVERAL_WORKLOADS",
+        ),
+        ([composite("root", priority=9), leaf("g", parent="root", priority=1)], "GROUP_PRIORITY_CLASH"),
+        ([composite("root", whole=True), leaf("g", 1, parent="root")], "DISRUPTION_MODE_CLASH"),
+        ([KNOWN, composite("root"), leaf("g", parent="root", template="t-none")], "TEMPLATE_UNKNOWN"),
+        ([KNOWN, composite("root"), leaf("g", parent="root", template="t-root")], "TEMPLATE_OF_OTHER_KIND"),
+    ],
+)
+def test_a_layout_at_fault_is_told_with_its_code_and_no_help(objects: list[ClusterObject], code: str) -> None:
+    cluster = TreeCluster(node("n"))
+    member = leaf("g")
+    cluster.apply(*objects, *pods(member, 1))
+
+    told = why(cluster, member)
+
+    assert told.result is not None
+    assert told.result.status is Status.UNSCHEDULABLE_AND_UNRESOLVABLE
+    assert code in {reason.code for reason in told.result.reasons}
+    assert not told.helps
+
+
+def test_pods_that_disagree_are_told() -> None:
+    gang = leaf("gang", 2)
+    cluster = TreeCluster(node("n"))
+    cluster.apply(gang, *pods(gang, 1), *pods(gang, 1, first=1, priority=5))
+
+    told = why(cluster, gang)
+
+    assert "PRIORITY_CLASH" in reasons(told, gang)
+
+
+def test_a_unit_that_waits_for_its_victims_is_told_so() -> None:
+    cluster, high = full_cluster(eviction=CLIENTS_EVICT)
+    cluster.cycles()
+
+    told = why(cluster, high)
+
+    assert "PREEMPTION_UNDER_WAY" in reasons(told, high)
+    assert not told.helps
+
+
+def test_own_pods_are_never_among_those_that_would_have_to_go() -> None:
+    gang = leaf("gang", 2)
+    cluster = TreeCluster(node("n", cpu=2))
+    cluster.apply(gang, *pods(gang, 2))
+    cluster.cycles()
+    cluster.apply(*pods(gang, 1, first=2))
+
+    told = why(cluster, gang)
+
+    assert not [each for each in told.helps if each.code.value == "RemovePods"]
+    assert help_of(told, "AddNodes").count == 1
+
+
+def test_the_cluster_is_left_as_it_was() -> None:
+    gang = leaf("gang", 3)
+    cluster = TreeCluster(node("n", cpu=2))
+    cluster.apply(gang, *pods(gang, 3))
+    before = cluster.cluster.feed.flush().nodes.free.tobytes()
+
+    why(cluster, gang)
+
+    assert cluster.cluster.feed.flush().nodes.free.tobytes() == before
+    assert cluster.state_of(gang) is not None
+
+
+def test_an_object_that_does_not_exist_is_not_found() -> None:
+    with pytest.raises(NotFoundError):
+        WhyQuestion(ObjectKey("PodGroup", "default", "none"), PROFILES, what_would_help=False)(
+            TreeCluster().cluster
+        )
+
+
+def test_a_foreign_pod_is_refused() -> None:
+    (pod,) = pods(leaf("x"), 1)
+    foreign = replace(pod, group="", spec=replace(pod.spec, scheduler_name="other"))
+    cluster = TreeCluster(node("n"))
+    cluster.apply(foreign)
+
+    with pytest.raises(FailedPreconditionError):
+        why(cluster, foreign)
