@@ -6,11 +6,9 @@ import pytest
 
 from muster.core import decide as door
 from muster.core import lockstep
-from muster.core.arrays import Slots
-from muster.core.candidate_outcomes import Outcomes
+from muster.core.candidate_outcomes import Candidates, Outcomes
 from muster.core.decision import Status
 from muster.core.deltas import NodePut
-from muster.core.domains import Domain
 from muster.core.lockstep import Lockstep, NoRehearsal
 from muster.core.tree import GroupTree
 from muster.model.node import Node
@@ -32,8 +30,8 @@ def simulated(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     names: set[str] = set()
 
     class Watched(Lockstep):
-        def outcomes(self, group: GroupTree, outer: Domain, places: Slots) -> Outcomes | None:
-            found = super().outcomes(group, outer, places)
+        def outcomes(self, group: GroupTree, candidates: Candidates) -> Outcomes | None:
+            found = super().outcomes(group, candidates)
             if found is None:
                 names.add(group.key.name)
             return found

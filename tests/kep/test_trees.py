@@ -141,6 +141,7 @@ def test_a_failed_group_names_the_domain_that_came_closest_and_what_it_lacked() 
     assert result.decision.message == (
         "2 of 3 required pods fit (S=2 R=0 U=1 UU=0); no placement exists; "
         "no domain holds the minimum (1 tried, 1 ruled out by capacity); rack=r2 came closest; "
+        "rack=r2 held 2 of 3 pods when tried; rack=r1 lacks 500m cpu; "
         "0/2 nodes are available: 2 Insufficient cpu."
     )
 

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from muster.core.arrays import BoolArray, IntArray
+from muster.core.arrays import BoolArray, IntArray, Slots
+from muster.core.capacity_bound import CapacityBound
+from muster.core.cuts import Level
 from muster.core.decision import Reason, Status
 from muster.core.domains import Domain
 from muster.core.framework import PlacementScorer, PlacementView
@@ -23,13 +25,32 @@ _EMPTY = '""'
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """C domains before any is tried. places: [C] on their level, which cuts the outer domain by the group's label.
+
+    bound: what capacity says of all domains of the level. failures: [C] statuses by it, 0 for those to try.
+    """
+
+    outer: Domain
+    level: Level
+    places: Slots
+    bound: CapacityBound
+    failures: IntArray
+
+    @property
+    def domains(self) -> list[Domain]:
+        return [self.level.domains[place] for place in self.places.tolist()]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Outcomes:
-    """C candidates. pruned: ruled out by capacity, so not tried.
+    """What became of C candidates. pruned: ruled out by capacity, so not tried.
 
     satisfied: children that held when a tried candidate ended. ranks: higher is better, of those with Success.
     view: what the scorer saw of a candidate with Success.
     """
 
+    candidates: Candidates
     domains: Sequence[Domain]
     statuses: IntArray
     pruned: BoolArray
@@ -95,7 +116,7 @@ class TriedDomain:
     view: PlacementView | None = None
 
 
-def outcomes_of(trials: Sequence[TriedDomain], scorer: PlacementScorer) -> Outcomes:
+def outcomes_of(candidates: Candidates, trials: Sequence[TriedDomain], scorer: PlacementScorer) -> Outcomes:
     """Candidates tried one by one, ranked by their scores."""
     views = {
         place: trial.view
@@ -106,6 +127,7 @@ def outcomes_of(trials: Sequence[TriedDomain], scorer: PlacementScorer) -> Outco
     rank_of = {score: rank for rank, score in enumerate(sorted(set(scores.values())))}
     ranks = [rank_of[scores[place]] if place in scores else -1 for place in range(len(trials))]
     return Outcomes(
+        candidates=candidates,
         domains=[trial.domain for trial in trials],
         statuses=np.array([trial.status for trial in trials], dtype=np.int64),
         pruned=np.array([trial.view is None for trial in trials], dtype=np.bool_),

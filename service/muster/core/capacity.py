@@ -26,6 +26,7 @@ MANY = 2**31
 _MOST_SHAPES = 64
 _LARGEST_SUM = 2**61
 Amounts = Literal["free", "allocatable"]
+AMOUNTS: tuple[Amounts, Amounts] = ("free", "allocatable")
 
 
 @dataclass(slots=True)
@@ -86,11 +87,18 @@ class Rooms:
         known = self._current().outweighs.get((pod.shape, one.shape))
         if known is None:
             as_large = all(pod.requests.get(name, 0) >= amount for name, amount in one.requests.items())
-            small = self._admission(one)
+            small = self.admission(one)
             known = as_large and not (
-                small.exclusive or (self._admission(pod).admitted & ~small.admitted).any()
+                small.exclusive or (self.admission(pod).admitted & ~small.admitted).any()
             )
             self._current().outweighs[pod.shape, one.shape] = known
+        return known
+
+    def admission(self, signature: Signature) -> Admission:
+        """What nodes admit the pods, and what those take: kept while no node changes."""
+        known = self._current().admissions.get(signature.shape)
+        if known is None or len(known.admitted) != self.snapshot.nodes.size:
+            known = self._current().admissions[signature.shape] = self.placer.keys.admission(signature)
         return known
 
     def _free(self, signature: Signature) -> IntArray:
@@ -116,12 +124,6 @@ class Rooms:
             known = self._current().per_slot[signature.shape] = self._counted(signature, "allocatable", None)
         return known
 
-    def _admission(self, signature: Signature) -> Admission:
-        known = self._current().admissions.get(signature.shape)
-        if known is None or len(known.admitted) != self.snapshot.nodes.size:
-            known = self._current().admissions[signature.shape] = self.placer.keys.admission(signature)
-        return known
-
     def _current(self) -> _Static:
         version = self.snapshot.nodes.version
         if self._static.version != version or len(self._static.admissions) > _MOST_SHAPES:
@@ -129,7 +131,7 @@ class Rooms:
         return self._static
 
     def _counted(self, signature: Signature, by: Amounts, slots: Slots | None) -> IntArray:
-        row = self._admission(signature)
+        row = self.admission(signature)
         nodes = self.snapshot.nodes
         offered = nodes.free if by == "free" else nodes.allocatable
         admitted = row.admitted if slots is None else row.admitted[slots]

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from muster.core.arrays import BoolArray, IntArray
-from muster.core.capacity import Amounts, Rooms
+from muster.core.capacity import AMOUNTS, Amounts, Rooms
 from muster.core.cuts import Level, levels_of
 from muster.core.decision import Status
 from muster.core.demand import Demand, Measure, Need
@@ -83,18 +84,20 @@ class SnapshotRooms:
 
 @dataclass(slots=True)
 class TreeBound:
-    """Which domains might hold what, by rooms that do not change meanwhile."""
+    """Which domains might hold what, by rooms that do not change meanwhile. What it answers is not to be changed."""
 
     demand: Demand
     rooms: DomainRooms
-    _known: dict[tuple[Need, Path], BoolArray] = field(default_factory=dict)
-    _known_pods: dict[tuple[int, Path], IntArray] = field(default_factory=dict)
+    _holds: dict[tuple[Need, Path], BoolArray] = field(default_factory=dict)
+    _most: dict[tuple[Need, Path], IntArray] = field(default_factory=dict)
+    _pods: dict[tuple[int, Path], IntArray] = field(default_factory=dict)
+    _amounts: dict[tuple[Measure, Path], IntArray] = field(default_factory=dict)
 
     def holds(self, need: Need, path: Path = ()) -> BoolArray:
-        """[D] whether a domain might hold the need, its own label being what made the domains. Not to be changed."""
-        known = self._known.get((need, path))
+        """[D] whether a domain might hold the need, its own label being what made the domains."""
+        known = self._holds.get((need, path))
         if known is None:
-            known = self._known[need, path] = self._judged(need, path)
+            known = self._holds[need, path] = self._judged(need, path)
         return known
 
     def holds_inside(self, need: Need, path: Path = ()) -> BoolArray:
@@ -102,17 +105,52 @@ class TreeBound:
         if need.label is None:
             return self.holds(need, path)
         inner = (*path, need.label)
-        return self.sums_inside(self.holds(need, inner), inner) > 0
+        return self._sums_inside(self.holds(need, inner), inner) > 0
 
-    def most_pods(self, leaf: Need, path: Path) -> IntArray:
-        """[D] how many of a leaf's pods a domain might hold."""
+    def most(self, need: Need, path: Path = ()) -> IntArray:
+        """[D] how many of a leaf's pods, or of the children, a domain might hold, regardless of other shapes of pods."""
+        known = self._most.get((need, path))
+        if known is None:
+            most = self._most_pods if need.supply else self._most_children
+            known = self._most[need, path] = most(need, path)
+        return known
+
+    def room(self, measure: Measure, path: Path = ()) -> IntArray:
+        """[D] what domains have of what a measure counts."""
+        if measure.row is None:
+            return self._pods_of(measure.signatures[0], path)
+        known = self._amounts.get((measure, path))
+        if known is None:
+            known = self.rooms.amounts(measure.row, measure.signatures, path)
+            self._amounts[measure, path] = known
+        return known
+
+    def share(self, need: Need, path: Path = ()) -> NDArray[np.float64]:
+        """[D] how much of what the need asks for a domain has at least, 1 where it might hold it."""
+        if need.missing <= 0:
+            return np.ones(self.rooms.size(path))
+        share = self.most(need, path) / need.missing
+        for measure in self.demand.measures(need):
+            np.minimum(share, self.room(measure, path) / measure.least, out=share)
+        return np.minimum(share, 1.0)
+
+    def _judged(self, need: Need, path: Path) -> BoolArray:
+        if need.missing <= 0:
+            return np.ones(self.rooms.size(path), dtype=np.bool_)
+        enough: BoolArray = self.most(need, path) >= need.missing
+        if enough.any():
+            for measure in self.demand.measures(need):
+                enough &= self.room(measure, path) >= measure.least
+        return enough
+
+    def _most_pods(self, leaf: Need, path: Path) -> IntArray:
         held = np.zeros(self.rooms.size(path), dtype=np.int64)
         for shape, number in leaf.supply:
-            held += np.minimum(self._pods(self.demand.signature(shape), path), number)
+            held += np.minimum(self._pods_of(self.demand.signature(shape), path), number)
         return held
 
-    def most_children(self, need: Need, path: Path) -> IntArray:
-        """[D] how many children a domain might hold, each by itself, and alike ones in different domains inside it."""
+    def _most_children(self, need: Need, path: Path) -> IntArray:
+        """Each by itself, and leaves of one shape that want domains of one label together."""
         able = np.zeros(self.rooms.size(path), dtype=np.int64)
         alike: dict[tuple[str, int], list[tuple[Need, int]]] = {}
         for child, number in need.children:
@@ -125,53 +163,36 @@ class TreeBound:
             able += np.minimum(each, self._together(children, shape, (*path, label)))
         return able
 
-    def room(self, measure: Measure, path: Path) -> IntArray:
-        """[D] what domains have of what a measure counts."""
-        if measure.row is None:
-            return self._pods(measure.signatures[0], path)
-        return self.rooms.amounts(measure.row, measure.signatures, path)
+    def _together(self, children: list[tuple[Need, int]], shape: int, inner: Path) -> IntArray:
+        smallest = min(child.missing for child, _ in children)
+        return self._sums_inside(self._pods_of(self.demand.signature(shape), inner) // smallest, inner)
 
-    def sums_inside(self, per_domain: IntArray | BoolArray, path: Path) -> IntArray:
+    def _pods_of(self, signature: Signature, path: Path) -> IntArray:
+        known = self._pods.get((signature.shape, path))
+        if known is None:
+            known = self._pods[signature.shape, path] = self.rooms.pods(signature, path)
+        return known
+
+    def _sums_inside(self, per_domain: IntArray | BoolArray, path: Path) -> IntArray:
         """Sums over the domains of a path inside each domain of the path without its last label."""
         size = self.rooms.size(path[:-1])
         return np.bincount(self.rooms.parents(path), weights=per_domain, minlength=size).astype(np.int64)
-
-    def _judged(self, need: Need, path: Path) -> BoolArray:
-        if need.missing <= 0:
-            return np.ones(self.rooms.size(path), dtype=np.bool_)
-        most = self.most_pods if need.supply else self.most_children
-        enough: BoolArray = most(need, path) >= need.missing
-        if enough.any():
-            for measure in self.demand.measures(need):
-                enough &= self.room(measure, path) >= measure.least
-        return enough
-
-    def _together(self, children: list[tuple[Need, int]], shape: int, inner: Path) -> IntArray:
-        smallest = min(child.missing for child, _ in children)
-        return self.sums_inside(self._pods(self.demand.signature(shape), inner) // smallest, inner)
-
-    def _pods(self, signature: Signature, path: Path) -> IntArray:
-        known = self._known_pods.get((signature.shape, path))
-        if known is None:
-            known = self._known_pods[signature.shape, path] = self.rooms.pods(signature, path)
-        return known
 
 
 @dataclass(slots=True)
 class CapacityBound:
     """Bounds for all domains of a level at once."""
 
-    demand: Demand
-    free: DomainRooms
-    if_empty: DomainRooms
+    by_free: TreeBound
+    by_allocatable: TreeBound
 
     def failures(self, group: GroupTree) -> IntArray:
         """[D] the status that the group certainly has in each domain, 0 where it may hold its minimum."""
-        need = self.demand.of(group)
-        may_hold = TreeBound(self.demand, self.free).holds(need)
+        need = self.by_free.demand.of(group)
+        may_hold = self.by_free.holds(need)
         if may_hold.all():
             return np.zeros(len(may_hold), dtype=np.int64)
-        could_hold = TreeBound(self.demand, self.if_empty).holds(need)
+        could_hold = self.by_allocatable.holds(need)
         failed = np.where(could_hold, Status.UNSCHEDULABLE, Status.UNSCHEDULABLE_AND_UNRESOLVABLE)
         failures: IntArray = np.where(may_hold, 0, failed)
         return failures
@@ -179,8 +200,8 @@ class CapacityBound:
 
 def bound_inside(demand: Demand, outer: Domain, key: str) -> CapacityBound:
     """The bound for the domains of a label inside an outer one, on the snapshot as it is."""
-    free, if_empty = (SnapshotRooms(demand.rooms, outer, (key,), by) for by in ("free", "allocatable"))
-    return CapacityBound(demand, free, if_empty)
+    free, if_empty = (SnapshotRooms(demand.rooms, outer, (key,), by) for by in AMOUNTS)
+    return CapacityBound(TreeBound(demand, free), TreeBound(demand, if_empty))
 
 
 def is_hopeless(demand: Demand, root: GroupTree) -> bool:

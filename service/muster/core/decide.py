@@ -159,7 +159,7 @@ def _minimum(recursion: Recursion) -> tuple[Trial, Search]:
     if trial.status is Status.UNSCHEDULABLE_AND_UNRESOLVABLE:
         return trial, Search(SearchEnd.EXHAUSTED)
     snapshot, unit, placer = recursion.snapshot, recursion.unit, recursion.placer
-    if greedy_is_exact(unit, snapshot, placer) or recursion.rules_out(unit.root):
+    if greedy_is_exact(unit, snapshot, placer) or recursion.is_proof(trial):
         return trial, Search(SearchEnd.EXHAUSTED)
     if recursion.unit.searched is not None:
         return trial, recursion.unit.searched

@@ -55,6 +55,7 @@ class Demand:
     _shapes: dict[int, Signature] = field(default_factory=dict)
     _needs: dict[int, tuple[GroupTree, Need]] = field(default_factory=dict)
     _measures: dict[Need, tuple[Measure, ...]] = field(default_factory=dict)
+    _of_amounts: dict[Need, tuple[Measure, ...]] = field(default_factory=dict)
 
     def signature(self, shape: int) -> Signature:
         """A signature of a shape that some need has."""
@@ -75,6 +76,14 @@ class Demand:
             measures = self._all_measures(need, shapes) if need.children or len(shapes) > 1 else ()
             known = tuple(measure for measure in measures if measure.least)
             self._measures[need] = known
+        return known
+
+    def amounts(self, need: Need) -> tuple[Measure, ...]:
+        """The least that a need takes of each resource that its pods ask for."""
+        known = self._of_amounts.get(need)
+        if known is None:
+            shapes = {shape: self._shapes[shape] for shape in sorted(_shapes(need))}
+            known = self._of_amounts[need] = tuple(self._amounts(need, shapes)) if shapes else ()
         return known
 
     def _made(self, group: GroupTree) -> Need:

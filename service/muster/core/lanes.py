@@ -14,7 +14,8 @@ from typing import Generic
 import numpy as np
 
 from muster.core.arrays import BoolArray, IntArray
-from muster.core.capacity_bound import CapacityBound
+from muster.core.capacity import AMOUNTS
+from muster.core.capacity_bound import CapacityBound, TreeBound
 from muster.core.demand import Demand
 from muster.core.framework import PlacementScorer, PlacementViews
 from muster.core.lane_tally import SUCCESS, UNRESOLVABLE, UNSCHEDULABLE, LaneTally
@@ -102,8 +103,8 @@ class LaneRecursion(Generic[SavedT]):
 
     def failures(self, group: GroupTree, level: int) -> IntArray:
         """[D] as `CapacityBound.failures`, with what is assumed."""
-        free, if_empty = (StageRooms(self.stage, level, by) for by in ("free", "allocatable"))
-        return CapacityBound(self.demand, free, if_empty).failures(group)
+        free, if_empty = (TreeBound(self.demand, StageRooms(self.stage, level, by)) for by in AMOUNTS)
+        return CapacityBound(free, if_empty).failures(group)
 
     def _table(self, group: GroupTree, level: int) -> _Table:
         form, size = self.forms[id(group)], self.stage.sizes[level]

@@ -15,13 +15,12 @@ from typing import Protocol
 
 import numpy as np
 
-from muster.core.arrays import IntArray, Slots
-from muster.core.candidate_outcomes import Outcomes
+from muster.core.arrays import IntArray
+from muster.core.candidate_outcomes import Candidates, Outcomes
 from muster.core.capacity import rooms_of
 from muster.core.counted_stage import CountedStage, LevelAmounts
 from muster.core.cuts import Level, levels_of
 from muster.core.demand import Demand
-from muster.core.domains import Domain
 from muster.core.framework import PlacementView, Profile
 from muster.core.lanes import Form, LaneRecursion
 from muster.core.ordering import batches_of
@@ -43,15 +42,15 @@ Path = tuple[str, ...]
 class Rehearsal(Protocol):
     """Finds the outcomes of candidates without simulating them one by one."""
 
-    def outcomes(self, group: GroupTree, outer: Domain, places: Slots) -> Outcomes | None:
-        """Of the group in the domains of its label at these places (by value); None: simulate them."""
+    def outcomes(self, group: GroupTree, candidates: Candidates) -> Outcomes | None:
+        """Of the group in the candidates, of which one at least is to be tried; None: simulate them."""
         ...
 
 
 class NoRehearsal:
     """Leaves every candidate to simulation."""
 
-    def outcomes(self, group: GroupTree, outer: Domain, places: Slots) -> Outcomes | None:
+    def outcomes(self, group: GroupTree, candidates: Candidates) -> Outcomes | None:
         """None."""
 
 
@@ -70,24 +69,24 @@ class Lockstep:
     def __post_init__(self) -> None:
         self._demand = Demand(rooms_of(self.snapshot, self.placer))
 
-    def outcomes(self, group: GroupTree, outer: Domain, places: Slots) -> Outcomes | None:
+    def outcomes(self, group: GroupTree, candidates: Candidates) -> Outcomes | None:
         """As `Rehearsal`; None where pods read other nodes, or leave out nodes of their own."""
         path = _longest_path(group)
-        if path is None or self.unit.excluded_nodes or not len(places):
+        if path is None or self.unit.excluded_nodes or not len(candidates.places):
             return None
         shapes = self._shapes(group)
         forms = {id(each): self._form(each) for each in _admissible(group)}
         rows = {row for form in forms.values() for row in form.rows}
         if not shapes or not all(map(self._is_safe, rows)):
             return None
-        levels, scorer = levels_of(self.snapshot, outer, path), self.profile.placement_scorer
+        levels, scorer = levels_of(self.snapshot, candidates.outer, path), self.profile.placement_scorer
         if len(shapes) == 1 and set(_paths(group)) == {path}:
             counted = self._counted_stage(shapes[0], levels, rows)
-            return _outcomes(LaneRecursion(counted, forms, scorer, self._demand), group, levels[0], places)
+            return _outcomes(LaneRecursion(counted, forms, scorer, self._demand), group, candidates)
         if len(levels[-1]) <= _FEW_DOMAINS:
             return None
         picked = PickedStage(rooms_of(self.snapshot, self.placer), levels)
-        return _outcomes(LaneRecursion(picked, forms, scorer, self._demand), group, levels[0], places)
+        return _outcomes(LaneRecursion(picked, forms, scorer, self._demand), group, candidates)
 
     def _counted_stage(self, signature: Signature, levels: tuple[Level, ...], rows: set[int]) -> CountedStage:
         rooms, nodes = rooms_of(self.snapshot, self.placer), self.snapshot.nodes
@@ -153,12 +152,12 @@ class Lockstep:
         return known
 
 
-def _outcomes(recursion: LaneRecursion[SavedT], group: GroupTree, level: Level, places: Slots) -> Outcomes:
-    statuses = recursion.failures(group, 0)
-    tried = np.zeros(len(level), dtype=np.bool_)
-    tried[places] = statuses[places] == 0
+def _outcomes(recursion: LaneRecursion[SavedT], group: GroupTree, candidates: Candidates) -> Outcomes:
+    places, failures = candidates.places, candidates.failures
+    tried = np.zeros(len(candidates.level), dtype=np.bool_)
+    tried[places[failures == 0]] = True
     found = recursion.outcomes(group, 0, tried)
-    ranks: IntArray = np.full(len(level), -1, dtype=np.int64)
+    ranks: IntArray = np.full(len(tried), -1, dtype=np.int64)
     if len(found.good):
         ranks[found.good] = recursion.scorer.ranks(found.views)
 
@@ -166,9 +165,10 @@ def _outcomes(recursion: LaneRecursion[SavedT], group: GroupTree, level: Level, 
         return found.views[int(np.searchsorted(found.good, places[place]))]
 
     return Outcomes(
-        domains=[level.domains[place] for place in places.tolist()],
-        statuses=np.where(tried, found.statuses, statuses)[places],
-        pruned=~tried[places],
+        candidates=candidates,
+        domains=candidates.domains,
+        statuses=np.where(failures > 0, failures, found.statuses[places]),
+        pruned=failures > 0,
         satisfied=found.satisfied[places],
         ranks=ranks[places],
         view=view,

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from muster.core.arrays import Slots
-from muster.core.candidate_outcomes import Outcomes, TriedDomain, closest_domain, outcomes_of
+from muster.core.candidate_outcomes import Candidates, Outcomes, TriedDomain, outcomes_of
 from muster.core.capacity import rooms_of
 from muster.core.capacity_bound import bound_inside, is_hopeless
-from muster.core.cuts import Level, levels_of
+from muster.core.cuts import levels_of
 from muster.core.decision import Status
 from muster.core.demand import Demand
 from muster.core.domains import Domain
@@ -28,6 +27,7 @@ from muster.core.pins import allowed_places
 from muster.core.placement_view import placement_view
 from muster.core.pod_placement import PodPlacer
 from muster.core.reasons import refusal_of
+from muster.core.shortfalls import lacking_domains
 from muster.core.snapshot import Snapshot
 from muster.core.tree import GroupTree, Unit
 from muster.core.trial import UNSUCCESSFUL, Ledger, Trial, already_holds, attributes_of, begin
@@ -44,6 +44,8 @@ class Recursion:
     ledger: Ledger
     observer: Observer
     rehearsal: Rehearsal
+    is_trying: bool = False
+    """Whether a candidate is simulated that will be reverted: what nobody hears of is not worked out."""
     demand: Demand = field(init=False)
 
     def __post_init__(self) -> None:
@@ -61,9 +63,11 @@ class Recursion:
         self.observer.leave(attributes_of(trial) if self.observer.is_recording else {})
         return trial
 
-    def rules_out(self, group: GroupTree) -> bool:
-        """Whether bounds prove that the group's minimum fits nowhere in the cluster."""
-        return is_hopeless(self.demand, group)
+    def is_proof(self, trial: Trial) -> bool:
+        """Whether bounds prove that the minimum of the root, which failed, fits nowhere in the cluster."""
+        if trial.group.topology_key is not None:
+            return not trial.tried
+        return is_hopeless(self.demand, trial.group)
 
     def fill(self, trial: Trial, outer: Domain) -> None:
         """Add what else fits to a group whose minimum is assumed, inside the domains that were chosen."""
@@ -123,9 +127,9 @@ class Recursion:
         """Try every candidate with minimum and fill, revert, and assume the minimum in the best."""
         (level,) = levels_of(self.snapshot, outer, (key,))
         places, trial.reasons = allowed_places(self.snapshot.nodes, trial.group, level, outer)
-        outcomes = self.rehearsal.outcomes(trial.group, outer, places)
-        if outcomes is None:
-            outcomes = self._try_one_by_one(trial.group, outer, level, places)
+        bound = bound_inside(self.demand, outer, key)
+        failures = bound.failures(trial.group)[places]
+        outcomes = self._outcomes(trial.group, Candidates(outer, level, places, bound, failures))
         if self.observer.is_recording:
             for event in outcomes.events():
                 self.observer.candidate(event)
@@ -141,31 +145,35 @@ class Recursion:
 
     def _closest(self, trial: Trial, outcomes: Outcomes) -> Trial:
         """A group that no candidate holds is shown, to the observer too, as it was in the one that came closest."""
-        if outcomes.closest is not None:
-            domain = outcomes.domains[outcomes.closest]
-            trial, _ = self._simulate(trial.group, domain)
-            trial.reasons = [closest_domain(domain)]
+        if not self.is_trying:
+            reasons = trial.reasons or lacking_domains(trial.group, outcomes)
+            if outcomes.closest is not None:
+                trial, _ = self._simulate(trial.group, outcomes.domains[outcomes.closest])
+            trial.reasons = reasons
         trial.verdict = outcomes.verdict
         return trial
 
-    def _try_one_by_one(self, group: GroupTree, outer: Domain, level: Level, places: Slots) -> Outcomes:
-        """Simulate the group in each candidate that its capacity does not rule out."""
-        failures = bound_inside(self.demand, outer, level.key).failures(group)[places]
+    def _outcomes(self, group: GroupTree, candidates: Candidates) -> Outcomes:
+        """Simulate the group in each candidate that its capacity does not rule out, unless it is known what that gives."""
+        if not candidates.failures.all():
+            rehearsed = self.rehearsal.outcomes(group, candidates)
+            if rehearsed is not None:
+                return rehearsed
         trials: list[TriedDomain] = []
-        for place, failure in zip(places.tolist(), failures.tolist(), strict=True):
-            domain = level.domains[place]
+        for domain, failure in zip(candidates.domains, candidates.failures.tolist(), strict=True):
             if failure:
                 trials.append(TriedDomain(domain, Status(failure)))
             else:
                 attempt, view = self._try_domain(group, domain)
                 trials.append(TriedDomain(domain, attempt.status, attempt.tally.satisfied, view))
-        return outcomes_of(trials, self.profile.placement_scorer)
+        return outcomes_of(candidates, trials, self.profile.placement_scorer)
 
     def _try_domain(self, group: GroupTree, domain: Domain) -> tuple[Trial, PlacementView]:
         """Simulate the group in a candidate, unheard; with what the scorer is shown of it."""
-        heard, self.observer = self.observer, NullObserver()
+        before = self.observer, self.is_trying
+        self.observer, self.is_trying = NullObserver(), True
         simulated = self._simulate(group, domain)
-        self.observer = heard
+        self.observer, self.is_trying = before
         return simulated
 
     def _simulate(self, group: GroupTree, domain: Domain) -> tuple[Trial, PlacementView]:
