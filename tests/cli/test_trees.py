@@ -60,7 +60,8 @@ def test_get_says_why_a_tree_waits_and_draws_it_all_the_same(command: Command) -
     result = command("get", "cpg", "run")
 
     assert "cpg/run               Unschedulable  0/2 groups  0 pods" in result.stdout
-    assert "1 of 2 required groups fit" in result.stdout
+    assert "0 of 2 required groups fit" in result.stdout
+    assert "example.com/block=a lacks 2 cpu" in result.stdout
     assert "0/3 pods" in result.stdout
     assert "3 pending" in result.stdout
 
@@ -72,7 +73,7 @@ def test_what_a_group_above_says_is_not_said_again(command: Command) -> None:
     drawn = command("get", "cpg", "run").stdout
     part = command("get", "cpg", "replica-0").stdout
 
-    assert drawn.count("0 of 3 required pods fit") == 1
+    assert drawn.count("0 of 2 required groups fit") == 1
     assert "CompositePodGroup default/run: " not in drawn
     assert "CompositePodGroup default/run: " in part
 
