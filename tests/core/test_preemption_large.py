@@ -173,3 +173,66 @@ def test_pods_step_aside_where_placing_anew_costs_too_much() -> None:
 
     assert len(result.victims) < len(fixed.victims)
     assert "MADE_WAY_FOR" in result.fates.values()
+
+
+def _peers(cluster: BusyCluster, *numbers: range) -> None:
+    """Pods that nobody may evict fill these nodes."""
+    for each in numbers:
+        for number in each:
+            cluster.runs(pod("peer", cpu="4"), f"n{number:03}")
+
+
+def test_displaced_pods_step_aside_though_the_most_important_unit_cannot_be_spared() -> None:
+    cluster = BusyCluster(_nodes())
+    cluster.low_pod("must", "n000", cpu="4", start=-1)
+    for number in range(50, 60):
+        cluster.low_pod(f"low-{number}", f"n{number:03}", cpu="4", start=number)
+    _peers(cluster, range(1, 50), range(60, SIZE))
+    tied = pod("tied", cpu="3", node_selector={"kubernetes.io/hostname": "n000"})
+    free = tuple(pod(f"free-{number}", cpu="2") for number in range(4))
+
+    result = cluster.preempt(pod_group("g", gang(5), pods=(tied, *free)))
+
+    assert len(result.victims) == 3, "two nodes hold all pods that may run anywhere"
+    assert "must" in result.victims
+
+
+def test_the_tree_is_placed_anew_in_another_domain_for_units_that_are_put_back() -> None:
+    cluster = BusyCluster(_nodes())
+    for number in range(20):
+        cluster.low_pod(f"low-{number:02}", f"n{number:03}", cpu="4", start=number // RACK)
+    _peers(cluster, range(20, SIZE))
+    mixed = (*(pod(f"large-{number}", cpu="4") for number in range(9)), pod("small-0", cpu="3"))
+    leaf = pod_group("leaf", gang(10), pods=mixed, same="rack")
+
+    result = cluster.preempt(composite("root", gang(1), leaf))
+
+    assert {on[1:3] for on in result.nominated.values()} == {"01"}, "where the younger units run"
+    assert sorted(result.victims) == [f"low-{number:02}" for number in range(10, 20)]
+
+
+def test_more_than_one_domain_is_tried_since_sums_of_amounts_may_deceive() -> None:
+    cluster = BusyCluster(_nodes())
+    for number in range(200):
+        # Block 0 has room in sum, but on no node: its units are the dear ones.
+        cpu, priority = ("3", 50) if number < 100 else ("4", 10)
+        cluster.low_pod(f"low-{number:03}", f"n{number:03}", cpu=cpu, priority=priority)
+    _peers(cluster, range(200, SIZE))
+
+    result = cluster.preempt(pod_group("g", gang(5), pods=5, cpu="4", same="block"))
+
+    assert {item.priority for item in result.preemption.victims} == {10}
+    assert {on[1] for on in result.nominated.values()} == {"1"}
+
+
+def test_units_beside_the_placement_stay_because_there_is_room() -> None:
+    cluster = BusyCluster(_nodes())
+    cluster.low_pod("must", "n000", cpu="4", start=-1)
+    cluster.low_pod("beside", "n001", cpu="1")
+    _peers(cluster, range(2, SIZE))
+    tied = pod("tied", cpu="3", node_selector={"kubernetes.io/hostname": "n000"})
+    other = pod("other", cpu="2", node_selector={"kubernetes.io/hostname": "n001"})
+
+    result = cluster.preempt(pod_group("g", gang(2), pods=(tied, other)))
+
+    assert (result.victims, result.fates) == (["must"], {"beside": "NOT_IN_THE_WAY"})

@@ -120,7 +120,7 @@ def _found(ground: Ground, starts: Sequence[_Start]) -> Iterator[Solution]:
         everybody = Solution(ground.victims.everybody(), placement, {})
         yield everybody
         if oracle is None:
-            yield from _spared(ground, quickest(placer, whole), everybody)
+            yield from _spared(ground, quickest(placer, placement), everybody)
             continue
         known = list(_spared(ground, oracle, everybody))
         yield from known
