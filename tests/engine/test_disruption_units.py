@@ -116,7 +116,9 @@ def test_climbing_stops_at_the_fourth_level() -> None:
 def test_units_of_equal_or_higher_priority_are_no_victims() -> None:
     cluster = TreeCluster(node("n"))
     group = leaf("g", 1, priority=10, whole=True)
+    single = leaf("single", 1, priority=10)
     cluster.apply(group, *running(group, priority=10), alone("equal", priority=10), alone("low", priority=9))
+    cluster.apply(single, *running(single, priority=10), *running(leaf("missing"), priority=10))
 
     assert units(cluster, priority=10) == {"low": (9, {"low"})}
 

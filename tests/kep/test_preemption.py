@@ -149,18 +149,20 @@ def test_no_room_is_made_for_a_child_that_could_not_be_complete() -> None:
 
 
 def test_the_search_may_find_the_room_that_greedy_placement_misses() -> None:
-    # Greedy puts the small pods of `first` where `second`, which is tied to rack x, would need to be.
-    cluster = BusyCluster(rack("x", free=4), rack("y", free=3))
-    cluster.low_pod("low-x", "node-x", cpu="4")
-    cluster.low_pod("low-y", "node-y", cpu="3")
+    # Greedy placement puts `small` into rack x, which it fills more, and which alone has nodes for `large`.
+    halves = [node(f"x{number}", "2", labels={"rack": "x"}) for number in range(2)]
+    ones = [node(f"y{number}", "1", labels={"rack": "y"}) for number in range(5)]
+    cluster = BusyCluster(*halves, *ones)
+    for each in (*halves, *ones):
+        cluster.low_pod(f"low-{each.name}", each.name, cpu=each.allocatable["cpu"])
     cluster.searched = Search(SearchEnd.EXHAUSTED)
-    first = pod_group("first", gang(3), pods=3, same="rack")
-    second = pod_group("second", gang(2), pods=2, cpu="2", same="rack")
+    small = pod_group("small", gang(3), pods=3, same="rack")
+    large = pod_group("large", gang(2), pods=2, cpu="2", same="rack")
 
-    result = cluster.preempt(composite("root", gang(2), first, second))
+    result = cluster.preempt(composite("root", gang(2), small, large))
 
-    assert sorted(result.victims) == ["low-x", "low-y"]
-    assert len(result.nominated) == 5
+    assert (result.code, len(result.nominated)) == (WAITING, 5)
+    assert len(result.victims) == 5
     assert result.decision.search.end is SearchEnd.EXHAUSTED, "the search as things are is not made twice"
 
 
@@ -187,6 +189,17 @@ def test_units_above_the_lowest_priority_that_suffices_stay() -> None:
 
     assert result.victims == ["low"]
     assert result.fates == {"higher": "ABOVE_THRESHOLD"}
+
+
+def test_units_above_the_threshold_stay_where_the_lowest_priority_alone_does_not_suffice() -> None:
+    cluster = BusyCluster(node("a", "2"), node("b", "2"), node("c", "2"))
+    for name, on, priority in (("low", "a", 10), ("middle", "b", 20), ("high", "c", 30)):
+        cluster.low_pod(name, on, cpu="2", priority=priority)
+
+    result = cluster.preempt(pod_group("g", gang(2), pods=2, cpu="2"))
+
+    assert sorted(result.victims) == ["low", "middle"]
+    assert result.fates == {"high": "ABOVE_THRESHOLD"}
 
 
 @pytest.mark.parametrize(
