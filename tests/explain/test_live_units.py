@@ -48,7 +48,8 @@ def help_of(told: Told, code: str) -> Help:
 
 def gated_tree(level: int) -> tuple[TreeCluster, PodGroup, list[AnyGroup]]:
     """A gang of three with two pods, on this level; the groups from the root down."""
-    above: list[AnyGroup] = [composite("root", 1), composite("inner", 1, parent="root")][: level - 1]
+    both: tuple[AnyGroup, ...] = (composite("root", 1), composite("inner", 1, parent="root"))
+    above = both[: level - 1]
     gang = leaf("gang", 3, parent=above[-1].name if above else "")
     cluster = TreeCluster(node("n"))
     cluster.apply(*above, gang, *pods(gang, 2))

@@ -6,6 +6,7 @@ Filters are dropped from the profile for the trial, which is what pods without t
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from muster.core.decide import decide
 from muster.core.decision import GroupResult
@@ -65,17 +66,7 @@ def without_filter(profile: Profile, code: str) -> Profile | None:
     pod_filters = tuple(item for item in profile.pod_filters if item.code not in dropped)
     if (node_filters, pod_filters) == (profile.node_filters, profile.pod_filters):
         return None
-    return Profile(
-        name=profile.name,
-        placement_scorer=profile.placement_scorer,
-        node_filters=node_filters,
-        pod_filters=pod_filters,
-        node_scores=profile.node_scores,
-        fit_scores=profile.fit_scores,
-        pod_scores=profile.pod_scores,
-        search=profile.search,
-        preemption=profile.preemption,
-    )
+    return replace(profile, node_filters=node_filters, pod_filters=pod_filters)
 
 
 def _topology(trials: Trials) -> Iterator[Help]:

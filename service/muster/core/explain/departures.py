@@ -6,12 +6,14 @@ Preemption itself chooses them, as if the unit were above everybody; then each i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from muster.core.decide import decide
 from muster.core.decision import PreemptionEnd, UnitFate
 from muster.core.explain.circumstances import Circumstances
 from muster.core.explain.explanation import Help, HelpCode
 from muster.core.explain.trials import Trials
+from muster.core.framework import Profile
 from muster.core.messages import number_of
 from muster.core.observer import NullObserver
 from muster.model.priority import PREEMPT_LOWER_PRIORITY
@@ -19,6 +21,7 @@ from muster.model.variations import varied
 
 MOST_PUT_BACK = 16
 MOST_NAMED = 5
+HURRY = 16
 _ABOVE_ALL = 2**31
 
 
@@ -44,10 +47,17 @@ def _victims(trials: Trials, known: Circumstances) -> list[UnitFate]:
     above = varied(
         trials.unit, priority=_ABOVE_ALL, preemption_policy=PREEMPT_LOWER_PRIORITY, victims=known.others
     )
-    preemption = decide(trials.snapshot, above, trials.profile, NullObserver()).preemption
+    preemption = decide(trials.snapshot, above, _hurried(trials.profile), NullObserver()).preemption
     if preemption is None or preemption.end is not PreemptionEnd.NOMINATED:
         return []
     return list(preemption.victims)
+
+
+def _hurried(profile: Profile) -> Profile:
+    """The profile with a part of its effort to spare victims: nobody is evicted by an answer."""
+    settings = profile.preemption
+    hurried = replace(settings, move_budget=settings.move_budget // HURRY, root_candidates=1)
+    return replace(profile, preemption=hurried)
 
 
 def _fits_without(trials: Trials, victims: Sequence[UnitFate]) -> bool:

@@ -56,9 +56,10 @@ def nodes_to_add(trials: Trials, result: GroupResult, *, now_proved: bool) -> It
         best: tuple[Smallest, int] | None = None
         for _, slot in places[:MOST_PLACES]:
             most = min(MOST_NODES, trials.unit.pod_count) if best is None else best[0].number - 1
-            if most < 1:
-                break
-            found = _smallest(trials, slot, most, now_proved=now_proved)
+            adding = _Adding(trials, slot)
+            if most < 1 or (best is not None and not adding.quick(most)):
+                continue
+            found = smallest(adding.quick, adding.thorough, most, now_proved=now_proved)
             best = (found, slot) if found is not None else best
         if best is not None:
             yield _help(trials.snapshot.nodes, best[1], keys, best[0])
@@ -98,22 +99,25 @@ def node_like(nodes: NodeTable, slot: int, name: str, *, unschedulable: bool = F
     )
 
 
-def _smallest(trials: Trials, slot: int, most: int, *, now_proved: bool) -> Smallest | None:
-    nodes = trials.snapshot.nodes
-    stem = nodes.names[slot]
+@dataclass(frozen=True, slots=True)
+class _Adding:
+    """Trials with so many more nodes like the one on the slot."""
 
-    def added(number: int) -> list[Node]:
-        return [node_like(nodes, slot, f"{stem}-added-{place}") for place in range(1, number + 1)]
+    trials: Trials
+    slot: int
 
-    def quick(number: int) -> bool:
-        with trials.with_nodes(added(number)):
-            return trials.quick()
+    def quick(self, number: int) -> bool:
+        with self.trials.with_nodes(self._nodes(number)):
+            return self.trials.quick()
 
-    def thorough(number: int) -> Verdict:
-        with trials.with_nodes(added(number)):
-            return trials.thorough()
+    def thorough(self, number: int) -> Verdict:
+        with self.trials.with_nodes(self._nodes(number)):
+            return self.trials.thorough()
 
-    return smallest(quick, thorough, most, now_proved=now_proved)
+    def _nodes(self, number: int) -> list[Node]:
+        nodes = self.trials.snapshot.nodes
+        stem = nodes.names[self.slot]
+        return [node_like(nodes, self.slot, f"{stem}-added-{place}") for place in range(1, number + 1)]
 
 
 def _kinds(trials: Trials, keys: list[str]) -> list[_Kind]:
