@@ -59,8 +59,9 @@ def test_an_observer_hears_one_section_a_level_with_the_counters() -> None:
 
     events = cluster.schedule(root).events
 
-    assert [event[2] for event in events if event[0] == "enter"] == ["cycle", "group", "group", "pods"]
-    assert [event[0] for event in events] == ["enter"] * 4 + ["leave"] * 4
+    entered = [event[2] for event in events if event[0] == "enter"]
+    assert entered == ["cycle", "group", "group", "pods", "fill"]
+    assert [event[0] for event in events] == ["enter"] * 4 + ["leave"] * 3 + ["enter", "leave", "leave"]
     pods, leaf = events[4][2], events[5][2]
     assert pods == {"key": "PodGroup default/leaf", "pods": 2}
     assert isinstance(leaf, dict)

@@ -9,11 +9,13 @@ import pytest
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2, trace_service_pb2_grpc
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from muster.core.decide import decide
 from muster.core.decision import Assignments, Decision, DecisionCode
 from muster.core.observer import Observer, RecordingObserver
 from muster.model.meta import ObjectKey
 from muster.telemetry.facts import CycleFacts
 from muster.telemetry.tracing import CycleTrace, Tracing, tracing_from_environment
+from tests.dsl import Cluster, composite, gang, node, pod_group
 
 UNIT = ObjectKey("PodGroup", "default", "g")
 TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
@@ -169,6 +171,27 @@ def test_events_of_a_worker_process_make_the_same_spans(collector: Collector) ->
         "muster.group",
         "muster.pods",
     ]
+
+
+def test_what_a_fill_adds_stands_below_its_group_and_counts_in_it(collector: Collector) -> None:
+    tracing = tracing_from_environment("1")
+    cluster = Cluster(node("a", "4"))
+    parts = pod_group("first", gang(1), pods=2), pod_group("extra", gang(1), pods=1)
+    unit, _ = cluster.unit(composite("root", gang(1), *parts))
+    cycle = tracing.cycle_started("default", UNIT, "")
+
+    decided = decide(cluster.snapshot, unit, cluster.profile, cycle.observer)
+    tracing.cycle_ended(cycle, CycleFacts(decided), None)
+    tracing.close()
+
+    groups = {attributes(each)["muster.name"]: each for each in collector.named("muster.group")}
+    root, first, added = (
+        groups[name] for name in (str(unit.key), "PodGroup default/first", "PodGroup default/extra")
+    )
+    below = [each.parent_span_id for each in collector.named("muster.pods")]
+    assert sorted(below) == sorted([first.span_id, first.span_id, added.span_id])
+    assert (added.parent_span_id, attributes(added)["muster.level"]) == (root.span_id, 2)
+    assert [attributes(each)["muster.pods"] for each in (root, first, added)] == [3, 2, 1]
 
 
 def test_a_core_that_stopped_in_the_middle_leaves_closed_spans(collector: Collector) -> None:

@@ -12,9 +12,10 @@ from typing import Protocol
 class Observer(Protocol):
     """Sections nest like the recursion. `enter` returns nothing to hold; `leave` closes the innermost open section.
 
-    kinds: "cycle", "group", "pods", "search", "preemption"; what a search found is told as groups inside it. A group's
-    attributes are kind, key, policy, m, s, r, u, uu, status, domain, tried, pruned, pods; its level is that of the
-    nesting. `candidate` is called for a tried domain, only while `is_recording`.
+    kinds: "cycle", "group", "fill", "pods", "search", "preemption"; what a search found is told as groups inside it. A
+    "fill" goes on in a group that has been left, by name: what is added to it is inside, and its attributes are those
+    of the group by then. A group's attributes are kind, key, policy, m, s, r, u, uu, status, domain, tried, pruned,
+    pods; its level is that of the nesting. `candidate` is called for a tried domain, only while `is_recording`.
     """
 
     @property

@@ -71,11 +71,15 @@ class Recursion:
 
     def fill(self, trial: Trial, outer: Domain) -> None:
         """Add what else fits to a group whose minimum is assumed, inside the domains that were chosen."""
-        domain = trial.domain or outer
-        if trial.group.is_leaf:
-            if trial.waiting:
-                self._place_pods(trial, domain, fill=True)
+        if trial.group.is_leaf and not trial.waiting:
             return
+        self.observer.enter("fill", str(trial.group.key))
+        self._fill_inside(trial, trial.domain or outer)
+        self.observer.leave(attributes_of(trial) if self.observer.is_recording else {})
+
+    def _fill_inside(self, trial: Trial, domain: Domain) -> None:
+        if trial.group.is_leaf:
+            self._place_pods(trial, domain, fill=True)
         for place, child in enumerate(trial.group.children):
             if trial.children[place] is None and child.admissible:
                 trial.children[place] = self.minimum(child, domain)

@@ -50,19 +50,26 @@ class CycleTrace:
 
 @dataclass(slots=True)
 class _Open:
-    """A section that has been entered and not left."""
+    """A section that has been entered and not left; `level` is that of the innermost group, 0 outside of groups."""
 
     span: Span
     section: str
+    level: int = 0
 
 
 @dataclass(slots=True)
 class _Replay:
-    """Makes spans of one cycle's events, in their order."""
+    """Makes spans of one cycle's events, in their order.
+
+    groups: by name, as they were entered last. Their spans end when all is told, at the times at which they were left:
+    a fill still adds to them.
+    """
 
     tracer: trace.Tracer
     cycle: CycleTrace
     stack: list[_Open] = field(default_factory=list)
+    groups: dict[str, _Open] = field(default_factory=dict)
+    left: list[tuple[Span, int]] = field(default_factory=list)
 
     def run(self, events: Iterable[Sequence[object]]) -> None:
         last_ns = 0
@@ -77,25 +84,36 @@ class _Replay:
         while self.stack:
             # The core stopped inside a section: an exception, or a worker that was ended.
             self._leave({}, last_ns)
+        for span, at_ns in self.left:
+            span.end(at_ns)
 
     def span(self, name: str, start_ns: int, end_ns: int) -> None:
         made = self._start(name, self._wall(start_ns))
         made.end(self._wall(end_ns))
 
     def _enter(self, section: str, name: str, at_ns: int) -> None:
+        level = self.stack[-1].level if self.stack else 0
         if section == "cycle":
-            self.stack.append(_Open(self.cycle.span, section))
-            return
-        span = self._start(PREFIX + section, at_ns)
-        span.set_attribute(PREFIX + "name", name)
-        self.stack.append(_Open(span, section))
+            entered = _Open(self.cycle.span, section)
+        elif section == "fill":
+            known = self.groups.get(name)
+            entered = (
+                _Open(known.span, section, known.level) if known else _Open(self._current(), section, level)
+            )
+        else:
+            entered = _Open(self._start(PREFIX + section, at_ns), section, level + (section == "group"))
+            entered.span.set_attribute(PREFIX + "name", name)
         if section == "group":
-            span.set_attribute(PREFIX + "level", sum(each.section == "group" for each in self.stack))
+            entered.span.set_attribute(PREFIX + "level", entered.level)
+            self.groups[name] = entered
+        self.stack.append(entered)
 
     def _leave(self, attributes: object, at_ns: int) -> None:
         left = self.stack.pop()
         left.span.set_attributes(_attributes(attributes))
-        if left.section != "cycle":
+        if left.section == "group":
+            self.left.append((left.span, at_ns))
+        elif left.section not in {"cycle", "fill"}:
             left.span.end(at_ns)
 
     def _start(self, name: str, at_ns: int) -> Span:
