@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import click
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
@@ -56,31 +57,39 @@ def explain(session: Session, unit: str, *, what_would_help: bool) -> None:
     if session.output != TABLE:
         print_message(response, session.output)
         return
-    _show(response, asked_for_helps=what_would_help)
+    show(explanation_view(response, asked_for_helps=what_would_help))
 
 
-def _show(response: ExplainResponse, *, asked_for_helps: bool) -> None:
-    is_queued = response.HasField("queue")
-    show(queue_line(response.queue) if is_queued else "queue: not in it")
-    if response.HasField("result"):
-        for reason in response.result.reasons:
-            if reason.code in OF_THE_UNIT:
-                _show_item(reason.message)
+def explanation_view(response: ExplainResponse, *, asked_for_helps: bool) -> RenderableType:
+    """The whole answer: what holds for the unit, its groups, what would help."""
+    return Group(*_facts(response), *_groups(response), *_helps(response, asked_for_helps=asked_for_helps))
+
+
+def _facts(response: ExplainResponse) -> Iterator[RenderableType]:
+    yield queue_line(response.queue) if response.HasField("queue") else "queue: not in it"
+    for reason in response.result.reasons:
+        if reason.code in OF_THE_UNIT:
+            yield _item(reason.message)
     if response.HasField("last_decision"):
-        show(f"last decision: {decision_line(response.last_decision)}")
+        yield f"last decision: {decision_line(response.last_decision)}"
+
+
+def _groups(response: ExplainResponse) -> Iterator[RenderableType]:
     if response.HasField("result"):
-        show(f"on the state of revision {response.revision}:")
-        show(result_tree(response.result, _notes))
+        yield f"on the state of revision {response.revision}:"
+        yield result_tree(response.result, _notes)
+
+
+def _helps(response: ExplainResponse, *, asked_for_helps: bool) -> Iterator[RenderableType]:
     if response.helps:
-        show("what would help, each by itself:")
-        for help_ in response.helps:
-            _show_item(_help_text(help_))
-    elif asked_for_helps and is_queued:
-        show("no single change was found that would help")
+        yield "what would help, each by itself:"
+        yield from (_item(_help_text(help_)) for help_ in response.helps)
+    elif asked_for_helps and response.HasField("queue"):
+        yield "no single change was found that would help"
 
 
-def _show_item(text: str) -> None:
-    show(Padding(Text(text), (0, 0, 0, INDENT)))
+def _item(text: str) -> RenderableType:
+    return Padding(Text(text), (0, 0, 0, INDENT))
 
 
 def _notes(result: GroupResult) -> Iterator[str]:
