@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from muster.core.bound_pods import BoundPods
+from muster.core.decision import Decision, DecisionCode
 from muster.core.framework import NodeFilter, Profile
 from muster.core.node_table import NodeTable
 from muster.core.signature import Signature, SignatureTable
@@ -27,17 +28,21 @@ class Needs:
     """shapes: one signature index of each shape of the unit's pods, ascending.
 
     least: of each resource, what the least demanding pod asks for. preempts: whether pods of lower priority may have to go.
+    resolvable: whether room could help at all; if not, only nodes that change or come can.
     """
 
     shapes: tuple[int, ...]
     priority: int
     preempts: bool
+    resolvable: bool
     profile: str
     least: tuple[tuple[str, int], ...]
 
 
-def needs_of(unit: Unit, signatures: SignatureTable, bound: BoundPods, profile: Profile) -> Needs | None:
-    """The needs of the unit's pods; None if no single node could be told to be of no use.
+def needs_of(
+    unit: Unit, decision: Decision, signatures: SignatureTable, bound: BoundPods, profile: Profile
+) -> Needs | None:
+    """The needs of the unit's pods, which were decided so; None if no single node could be told to be of no use.
 
     That is so with more kinds of pods than are worth it, or where kinds differ and what hinders one of them may depend on
     where others run, be it by its own terms or by those of bound pods.
@@ -53,6 +58,7 @@ def needs_of(unit: Unit, signatures: SignatureTable, bound: BoundPods, profile: 
         tuple(each.index for each in shapes),
         unit.priority,
         unit.preemption_policy != NEVER,
+        decision.code is not DecisionCode.UNSCHEDULABLE_AND_UNRESOLVABLE,
         profile.name,
         _least(shapes),
     )

@@ -292,20 +292,20 @@ def _move_unit(mutation: Mutation, tried: Unit, decision: Decision, profile: str
         queue.succeeded(unit, now_us)
     elif decision.code is DecisionCode.WAITING_FOR_PREEMPTION:
         _wait(mutation, decision)
-        queue.learn_needs(unit, _needs(cluster, tried, profile))
+        queue.learn_needs(unit, _needs(cluster, tried, decision, profile))
         queue.happened(events, now_us)
     else:
         tried_any = decision.code in _REASONS or has_pods_to_try(tried.root)
         reasons = reason_codes(decision) if tried_any else (NOT_READY,)
         queue.failed(unit, now_us, reasons, decision.message)
-        queue.learn_needs(unit, _needs(cluster, tried, profile))
+        queue.learn_needs(unit, _needs(cluster, tried, decision, profile))
         queue.happened(events, now_us)
 
 
-def _needs(cluster: Cluster, tried: Unit, profile: str) -> Needs | None:
+def _needs(cluster: Cluster, tried: Unit, decision: Decision, profile: str) -> Needs | None:
     """What a node must have to be of use for the unit, by the profile that it was tried with."""
     known, feed = cluster.profiles.get(profile), cluster.feed
-    return None if known is None else needs_of(tried, feed.signatures, feed.snapshot.pods, known)
+    return None if known is None else needs_of(tried, decision, feed.signatures, feed.snapshot.pods, known)
 
 
 def _wait(mutation: Mutation, decision: Decision) -> None:

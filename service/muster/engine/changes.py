@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from muster.core.framework import Profile
-from muster.core.needs import Needs, admits_one, table_of
+from muster.core.needs import Needs, admits_one, fits, table_of
 from muster.core.node_table import NodeTable
 from muster.model.meta import NODE
 from muster.model.node import Node
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from muster.engine.mutation import Edit
     from muster.model.meta import ObjectKey
 
+_NOBODY, _EVERYBODY = float("inf"), float("-inf")
 MOST_NODES = 64
 """With more touched nodes than that, one of them is taken to be of use for any unit."""
 
@@ -45,15 +46,19 @@ class Change:
         self._nodes: list[Node] | None = None
         self._pods: frozenset[int] | None = None
         self._are_many = False
-        self._table = NodeTable()
-        self._rooms: dict[int | None, list[Amounts]] = {}
+        self._table: NodeTable | None = None
+        self._rooms: dict[float, list[Amounts]] = {}
 
     def admits(self, needs: Needs) -> bool:
         """Whether a touched node could take one of the pods once all are gone that they may preempt."""
         if not self._is_few():
             return True
+        rooms = self._rooms_for(_staying(needs))
+        if not any(fits(needs.least, room) for room in rooms):
+            return False
+        if self._table is None:
+            self._table = table_of(self._nodes or ())
         shapes = [self._feed.signatures[index] for index in needs.shapes]
-        rooms = self._rooms_for(needs.priority if needs.preempts else None)
         return admits_one(shapes, self._profiles[needs.profile].node_filters, self._table, rooms)
 
     def concerns(self, needs: Needs) -> bool:
@@ -62,12 +67,15 @@ class Change:
         shapes = [signatures[index] for index in needs.shapes]
         return any(bears_on(signatures[other], shape) for other in self._touched_pods() for shape in shapes)
 
-    def most(self, priority: int) -> Amounts | None:
-        """Of each resource, the most that a touched node could offer to any unit up to a priority; None if not known."""
+    def most(self, priority: int | None) -> Amounts | None:
+        """Of each resource, the most that a touched node could offer to a unit up to a priority; None if not known.
+
+        Without a priority, the most that it offers at all.
+        """
         if not self._is_few():
             return None
         most: Amounts = {}
-        for room in self._rooms_for(priority):
+        for room in self._rooms_for(_NOBODY if priority is None else priority):
             for resource, amount in room.items():
                 most[resource] = max(most.get(resource, 0), amount)
         return most
@@ -77,7 +85,6 @@ class Change:
             touched = self._touched()
             self._are_many = len(touched) > MOST_NODES
             self._nodes = [] if self._are_many else self._found(touched)
-            self._table = table_of(self._nodes)
         return not self._are_many
 
     def _touched(self) -> dict[str, None]:
@@ -110,18 +117,24 @@ class Change:
         found = (nodes.get(("", name)) for name in names)
         return [each for each in found if isinstance(each, Node)]
 
-    def _rooms_for(self, priority: int | None) -> list[Amounts]:
-        """By touched node, what is free once pods of a lower priority are gone, and those that leave anyway."""
+    def _rooms_for(self, priority: float) -> list[Amounts]:
+        """By touched node, what is free once pods below the priority are gone, and those that leave anyway."""
         rooms = self._rooms.get(priority)
         if rooms is None:
             rooms = self._rooms[priority] = [self._room(node, priority) for node in self._nodes or ()]
         return rooms
 
-    def _room(self, node: Node, priority: int | None) -> Amounts:
+    def _room(self, node: Node, priority: float) -> Amounts:
         room = dict(node_allocatable(node))
-        for pod in self._state.pods_on(node.name):
-            stays = priority is None or (pod.spec.priority or 0) >= priority
-            if stays and pod.is_member:
+        for pod in self._state.pods_on(node.name) if priority < _NOBODY else ():
+            if pod.is_member and (pod.spec.priority or 0) >= priority:
                 for resource, amount in self._feed.signatures[self._feed.signature_of(pod)].requests.items():
                     room[resource] = room.get(resource, 0) - amount
         return room
+
+
+def _staying(needs: Needs) -> float:
+    """From which priority on pods count as staying."""
+    if not needs.resolvable:
+        return _NOBODY
+    return needs.priority if needs.preempts else _EVERYBODY

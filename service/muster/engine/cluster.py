@@ -15,6 +15,7 @@ from muster.engine.changes import Change
 from muster.engine.cluster_state import ClusterState, Name, parent_key_of
 from muster.engine.disruption_budgets import BudgetTable
 from muster.engine.disruption_units import DisruptionTable
+from muster.engine.last_failures import LastFailures
 from muster.engine.layouts import Layouts
 from muster.engine.nominations import PreemptionWaits, nominated_pods
 from muster.engine.ports import (
@@ -75,6 +76,7 @@ class Cluster:
         self.budgets = BudgetTable()
         self.waits = PreemptionWaits(self._record_wait)
         self.searches = SearchAllowance()
+        self.failures = LastFailures()
         self.profiles: Mapping[str, Profile] = {}
         self.failed_bindings: dict[int, dict[str, int]] = {}
         self.leaving_until: dict[int, int] = {}

@@ -29,10 +29,11 @@ from muster.engine.binder import (
 )
 from muster.engine.cluster import Cluster
 from muster.engine.deciding import Decider, Verdict
+from muster.engine.decision_input import input_of
 from muster.engine.errors import Refusal, UnavailableError
 from muster.engine.eviction import Eviction, disrupted_pods
 from muster.engine.mutation import Mutation
-from muster.engine.ports import Clock, DecisionRecord, QueuedUnit
+from muster.engine.ports import Clock, DecisionRecord, QueuedUnit, UnitState
 from muster.engine.queueing_hints import FREEING
 from muster.engine.search_allowance import found_nothing
 from muster.engine.settlement import settle_unit
@@ -131,12 +132,25 @@ class CycleRunner:
     async def _cycle(self, row: QueuedUnit) -> None:
         """One unit from the pop to the commit; a broken cycle is the unit's own misfortune."""
         try:
+            if row.attempts and self._fails_as_before(row):
+                return
             await self._decide_and_commit(row)
         except Exception as error:  # noqa: BLE001 - one failing plugin spoils only its own unit
             _LOG.exception("the cycle of %s broke", row.key)
             if self._stopping:
                 return
             self._commit_error(row, f"the scheduling cycle failed: {type(error).__name__}: {error}")
+
+    def _fails_as_before(self, row: QueuedUnit) -> bool:
+        """Whether the unit is no better off than when it failed last; then it waits on without a cycle."""
+        cluster = self._cluster
+        if row.key not in cluster.queue.rows or cluster.queue.is_asked_for(row.key):
+            return False
+        needs = cluster.failures.holds(row, cluster.feed.flush(), self._tools.profiles)
+        if needs is not None:
+            cluster.queue.failed_again(row.key, self._tools.clock.now_us(), needs)
+            cluster.failures.repeat(cluster.queue.rows[row.key])
+        return needs is not None
 
     async def _decide_and_commit(self, row: QueuedUnit) -> None:
         caller = self._cluster.queue.take_caller(row.key)
@@ -150,23 +164,35 @@ class CycleRunner:
                 set_back(Mutation(self._cluster, self._tools.clock.now_us()), row.key)
                 self._probes.tell(row.key, None)
                 return
-            verdict = await self.verdict(unit, caller)
+            verdict = await self._decider.verdict(unit, caller)
             decision: Decision | None = verdict.decision
             if verdict.events is not None:
-                if not self._exists(row.key):
-                    continue
-                decision = self._confirmed(unit, verdict)
+                decision = self._confirmed(unit, verdict) if self._exists(row.key) else None
             if decision is not None and decision.assignments.pods and row.key in self._probes:
                 self._put_back(unit, decision, verdict)
                 return
             if decision is not None:
                 self._commit(row, unit, decision, verdict)
                 return
+            self._drop(verdict)
         self._commit_error(row, f"the cluster changed during each of {ATTEMPTS} cycles")
 
-    async def verdict(self, unit: Unit, caller: str = "") -> Verdict:
-        """Decide a unit on the present state, without committing anything; `caller` is the trace it belongs to."""
-        return await self._decider.verdict(unit, caller)
+    async def verdict(self, unit: Unit) -> Verdict:
+        """Decide a unit on the present state, for a call that commits nothing; part of the call's trace."""
+        verdict = await self._decider.verdict(unit, self._tools.telemetry.caller())
+        self._drop(verdict)
+        return verdict
+
+    def _drop(self, verdict: Verdict) -> None:
+        """Nothing of it is committed; its trace ends here."""
+        seconds = self._tools.clock.monotonic() - verdict.started
+        facts = CycleFacts(
+            verdict.decision,
+            profile=verdict.profile,
+            attempt_seconds=seconds,
+            algorithm_seconds=verdict.core_seconds,
+        )
+        self._tools.telemetry.cycle_dropped(verdict.cycle, facts, verdict.events)
 
     async def preempt(self, key: ObjectKey) -> DecisionRecord | None:
         """The unit's next decision, now, which may preempt and binds nothing; None if no cycle is to come for it.
@@ -196,6 +222,7 @@ class CycleRunner:
 
     def _put_back(self, unit: Unit, decision: Decision, verdict: Verdict) -> None:
         """Answer those who asked for a preemption that none is needed. The unit is tried again, which binds it."""
+        self._drop(verdict)
         cluster, now_us = self._cluster, self._tools.clock.now_us()
         pods = pods_by_ordinal(cluster, unit)
         self._probes.tell(unit.key, uncommitted(cluster, pods, verdict, fitting(decision), now_us))
@@ -220,14 +247,27 @@ class CycleRunner:
             profile=verdict.profile,
             create_us=now_us,
             duration_us=int(duration * 1_000_000),
+            input=input_of(
+                self._cluster,
+                verdict.unit,
+                self._tools.profiles[verdict.profile],
+                verdict.snapshot_revision,
+            ),
         )
         preemption = decision.preemption
         if preemption is not None:
             evicted = sum(len(victim.pods) for victim in preemption.victims)
             self._tools.telemetry.preempted(evicted, preemption.pods_over_budget)
         begun = int(clock.monotonic() * 1e9)
-        self._note_search(verdict.unit, decision, self._tools.profiles[verdict.profile])
+        profile = self._tools.profiles[verdict.profile]
+        has_seen_all = set(FREEING).isdisjoint(self._cluster.queue.events_in_flight(unit.key))
+        if decision.assignments.pods:
+            self._cluster.searches.forget(unit.key)
+        elif has_seen_all and found_nothing(decision):
+            self._cluster.searches.found_nothing(verdict.unit, self._cluster.feed.flush(), profile)
         record = self._written(unit, record, now_us)
+        if has_seen_all and not decision.assignments.pods:
+            self._note_failure(unit, profile)
         self._tools.telemetry.cycle_ended(
             verdict.cycle,
             CycleFacts(
@@ -243,13 +283,12 @@ class CycleRunner:
             verdict.events,
         )
 
-    def _note_search(self, unit: Unit, decision: Decision, profile: Profile) -> None:
-        """Remember a search that found nothing; the room now is what it saw, unless some was freed meanwhile."""
+    def _note_failure(self, unit: Unit, profile: Profile) -> None:
+        """Remember with what room the unit failed, if it waits for more."""
         cluster = self._cluster
-        if decision.assignments.pods:
-            cluster.searches.forget(unit.key)
-        elif found_nothing(decision) and set(FREEING).isdisjoint(cluster.queue.events_in_flight(unit.key)):
-            cluster.searches.found_nothing(unit, cluster.feed.flush(), profile)
+        row, needs = cluster.queue.rows.get(unit.key), cluster.queue.needs(unit.key)
+        if row is not None and row.state is UnitState.UNSCHEDULABLE and needs is not None:
+            cluster.failures.note(row, unit, needs, cluster.feed.flush(), profile)
 
     def _commit_error(self, row: QueuedUnit, message: str) -> None:
         """The unit goes to backoff with SchedulerError; if even that fails, it is left to the next wake-up."""

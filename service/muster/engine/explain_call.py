@@ -13,6 +13,7 @@ from muster.core.decision import GroupResult, Reason
 from muster.core.framework import Profile
 from muster.core.messages import number_of
 from muster.engine.api import ExplainAnswer, ExplainCall, PositionedUnit
+from muster.engine.backoff import SAFETY_NET_US
 from muster.engine.cluster import Cluster
 from muster.engine.cluster_service import ClusterService
 from muster.engine.errors import UnavailableError
@@ -21,7 +22,6 @@ from muster.engine.hierarchy import unbound_pods, why_gated
 from muster.engine.ports import QueuedUnit, UnitState
 from muster.engine.queueing_hints import EventKind, may_help
 from muster.engine.scheduling import LastDecision, root_of
-from muster.engine.scheduling_queue import SAFETY_NET_US
 from muster.engine.side_worker import SideWorker, SideWorkerFailedError
 from muster.model.meta import ObjectKey
 from muster.model.variations import varied
@@ -89,12 +89,14 @@ def _next_try(cluster: Cluster, row: QueuedUnit) -> Iterator[Reason]:
 
 def _events(row: QueuedUnit) -> Iterator[Reason]:
     events = [event.name for event in EventKind if may_help(event, row.reasons)]
-    if events:
-        text = f"tried again after one of these events: {', '.join(events)}"
-        yield Reason(WAITS_FOR_EVENTS, text, 0, {"events": ",".join(events)})
+    if len(events) == len(EventKind):
+        text = "tried again after any change in the cluster"
+    elif events:
+        words = [event.lower().replace("_", " ") for event in events]
+        text = f"tried again after one of these events: {', '.join(words)}"
     else:
         text = "no event in the cluster helps; a change of its own objects does"
-        yield Reason(WAITS_FOR_EVENTS, text, 0, {"events": ""})
+    yield Reason(WAITS_FOR_EVENTS, text, 0, {"events": ",".join(events)})
 
 
 def _at(text: str, time_us: int) -> Reason:

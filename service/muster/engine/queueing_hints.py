@@ -99,6 +99,9 @@ FREEING = (
 )
 """Events after which a node may have more room for a unit than before."""
 
+NODE_EVENTS = frozenset({_E.NODE_ADDED, *_NODE_CHANGES, _E.NODE_REMOVED, _E.BINDING_FORGIVEN})
+"""Events that may help a unit which no removal of pods would help: of nodes, and of which nodes count."""
+
 
 def _hints(always: Iterable[EventKind] = (), admitted: Iterable[EventKind] = ()) -> Hints:
     return dict.fromkeys(admitted, Help.WHERE_ADMITTED) | dict.fromkeys(always, Help.ALWAYS)

@@ -15,18 +15,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from muster.core.needs import Needs
+from muster.engine.backoff import SECOND_US, backoff_end_us, full_second, timer_us
 from muster.engine.changes import Change
 from muster.engine.ports import QueuedUnit, UnitState
 from muster.engine.queueing_hints import EventKind
 from muster.engine.telemetry_port import EngineTelemetry, NullTelemetry
 from muster.engine.waiting_units import WaitingUnits
-from muster.model.meta import POD, ObjectKey
+from muster.model.meta import ObjectKey
 from muster.model.variations import varied
-
-SECOND_US = 1_000_000
-POD_BACKOFF_CAP_SECONDS = 10
-GROUP_BACKOFF_CAP_SECONDS = 60
-SAFETY_NET_US = 300 * SECOND_US
 
 Order = tuple[int, int, int, ObjectKey]
 
@@ -40,8 +36,12 @@ _TIMED = {
 
 @dataclass(slots=True)
 class _Flight:
-    """A unit that a worker has: whether it changed, and what happened around it, since its snapshot."""
+    """A unit that a worker has: whether it changed, and what happened around it, since its snapshot.
 
+    is_asked_for: a caller or the safety net wants a decision, even if it can but be the last one again.
+    """
+
+    is_asked_for: bool
     changed: bool = False
     events: dict[EventKind, None] = field(default_factory=dict)
 
@@ -64,6 +64,7 @@ class SchedulingQueue:
         self._waiting = WaitingUnits()
         self._retries: dict[ObjectKey, None] = {}
         self._callers: dict[ObjectKey, str] = {}
+        self._wanted: dict[ObjectKey, bool] = {}
 
     def load(self, units: Iterable[QueuedUnit]) -> None:
         """Take over the rows of the store as they are."""
@@ -100,6 +101,7 @@ class SchedulingQueue:
             self._retries.pop(key, None)
             self._front.pop(key, None)
             self._callers.pop(key, None)
+            self._wanted.pop(key, None)
             self._record(key, None)
 
     def activate(self, key: ObjectKey) -> None:
@@ -113,6 +115,7 @@ class SchedulingQueue:
         row = self.rows.get(key)
         if row is not None:
             self._front[key] = 0
+            self._wanted[key] = True
             self._move(varied(row, state=UnitState.ACTIVE), "ScheduleCalled")
             heapq.heappush(self._active, self.order(row))
 
@@ -157,7 +160,7 @@ class SchedulingQueue:
                 continue
             if self.order(row) != order:
                 continue
-            self._in_flight[row.key] = _Flight()
+            self._in_flight[row.key] = _Flight(self._wanted.pop(row.key, False))
             self._front.pop(row.key, None)
             return row
         return None
@@ -175,6 +178,11 @@ class SchedulingQueue:
             heapq.heappush(self._active, self.order(row))
         return flight is not None and flight.changed
 
+    def is_asked_for(self, key: ObjectKey) -> bool:
+        """Whether the unit in flight must be decided, though nothing around it may have changed."""
+        flight = self._in_flight.get(key)
+        return flight is not None and flight.is_asked_for
+
     def events_in_flight(self, key: ObjectKey) -> tuple[EventKind, ...]:
         """What happened in the cluster since the unit was popped: its cycle did not see it."""
         flight = self._in_flight.get(key)
@@ -190,7 +198,21 @@ class SchedulingQueue:
             "PodsLeft",
         )
 
-    def failed(self, key: ObjectKey, now_us: int, reasons: tuple[str, ...], message: str) -> None:
+    def failed_again(self, key: ObjectKey, now_us: int, needs: Needs) -> None:
+        """The unit in flight would fail as it did last: it waits as if it had been tried."""
+        self.landed(key)
+        row = self.rows[key]
+        self.failed(key, now_us, row.reasons, row.message, "UnchangedFailure")
+        self.learn_needs(key, needs)
+
+    def failed(
+        self,
+        key: ObjectKey,
+        now_us: int,
+        reasons: tuple[str, ...],
+        message: str,
+        cause: str = "ScheduleAttemptFailure",
+    ) -> None:
         """Nothing was bound: wait for an event; the n-th failure in a row sets when the unit may return."""
         row = self.rows[key]
         attempts = row.attempts + 1
@@ -204,7 +226,7 @@ class SchedulingQueue:
                 reasons=reasons,
                 message=message,
             ),
-            "ScheduleAttemptFailure",
+            cause,
         )
 
     def nominated(self, key: ObjectKey, now_us: int, reasons: tuple[str, ...], message: str) -> None:
@@ -213,7 +235,7 @@ class SchedulingQueue:
 
     def still_waiting(self, key: ObjectKey, now_us: int, reasons: tuple[str, ...], message: str) -> None:
         """Tried while it waits, and no better: events bring it back after a rest."""
-        self._wait(key, now_us, reasons, message, not_before_us=_full_second(now_us + SECOND_US))
+        self._wait(key, now_us, reasons, message, not_before_us=full_second(now_us + SECOND_US))
 
     def _wait(
         self, key: ObjectKey, now_us: int, reasons: tuple[str, ...], message: str, *, not_before_us: int
@@ -276,6 +298,10 @@ class SchedulingQueue:
         """What a node must have to be of use for the unit, if it waits for an event; None: it may be any."""
         self._waiting.learn(key, needs)
 
+    def needs(self, key: ObjectKey) -> Needs | None:
+        """What was learned of a unit that waits."""
+        return self._waiting.needs(key)
+
     def happened(self, events: Iterable[EventKind], now_us: int, change: Change | None = None) -> None:
         """Wake the waiting units that one of the events may help. Without `change` any node may be of use for them."""
         kinds = tuple(dict.fromkeys(events))
@@ -298,8 +324,10 @@ class SchedulingQueue:
         while self._timers and self._timers[0][0] <= now_us:
             at_us, key = heapq.heappop(self._timers)
             row = self.rows.get(key)
-            if row is None or _timer_us(row) != at_us:
+            if row is None or timer_us(row) != at_us:
                 continue
+            if row.state is UnitState.UNSCHEDULABLE:
+                self._wanted[key] = True
             if row.state is not UnitState.WAITING_FOR_PREEMPTION or key in self._retries:
                 self._move(varied(row, state=UnitState.ACTIVE), _TIMED[row.state])
                 woken = True
@@ -356,31 +384,11 @@ class SchedulingQueue:
         self._retries.pop(row.key, None)
         if row.state in (UnitState.UNSCHEDULABLE, UnitState.WAITING_FOR_PREEMPTION):
             self._waiting.add(row.key, row.reasons)
-        at_us = _timer_us(row)
+        at_us = timer_us(row)
         if at_us:
             heapq.heappush(self._timers, (at_us, row.key))
-
-
-def backoff_end_us(now_us: int, attempts: int, kind: str) -> int:
-    """End of the backoff after the n-th failure in a row, rounded up to a full second so that equals return together."""
-    cap = POD_BACKOFF_CAP_SECONDS if kind == POD else GROUP_BACKOFF_CAP_SECONDS
-    seconds = min(1 << min(attempts - 1, 10), cap)
-    return _full_second(now_us + seconds * SECOND_US)
-
-
-def _full_second(at_us: int) -> int:
-    """The time, rounded up."""
-    return -(-at_us // SECOND_US) * SECOND_US
 
 
 def _cause(event: EventKind) -> str:
     """NODE_ADDED as metrics name it: NodeAdded."""
     return event.name.title().replace("_", "")
-
-
-def _timer_us(row: QueuedUnit) -> int:
-    if row.state in (UnitState.BACKOFF, UnitState.WAITING_FOR_PREEMPTION):
-        return row.not_before_us
-    if row.state is UnitState.UNSCHEDULABLE:
-        return row.last_attempt_us + SAFETY_NET_US
-    return 0

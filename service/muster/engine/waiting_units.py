@@ -14,7 +14,7 @@ import numpy as np
 from muster.core.arrays import IntArray
 from muster.core.needs import Needs
 from muster.engine.changes import Change
-from muster.engine.queueing_hints import EventKind, Help, help_of
+from muster.engine.queueing_hints import NODE_EVENTS, EventKind, Help, help_of
 from muster.model.meta import ObjectKey
 from muster.model.resources import Amounts
 
@@ -92,7 +92,15 @@ class _Alike:
     """Units that failed for the same reasons. unknown: those of which no needs are known."""
 
     unknown: _Units = field(default_factory=dict)
-    known: _NeedRows = field(default_factory=_NeedRows)
+    resolvable: _NeedRows = field(default_factory=_NeedRows)
+    unresolvable: _NeedRows = field(default_factory=_NeedRows)
+
+    def rows(self, needs: Needs) -> _NeedRows:
+        return self.resolvable if needs.resolvable else self.unresolvable
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.unknown or self.resolvable.units or self.unresolvable.units)
 
 
 class WaitingUnits:
@@ -113,13 +121,18 @@ class WaitingUnits:
         if needs is None:
             alike.unknown[unit] = None
         else:
-            alike.known.add(unit, needs)
+            alike.rows(needs).add(unit, needs)
 
     def learn(self, unit: ObjectKey, needs: Needs | None) -> None:
         """What the pods of a unit need, if it waits."""
         held = self._held.get(unit)
         if held is not None:
             self.add(unit, held[0], needs)
+
+    def needs(self, unit: ObjectKey) -> Needs | None:
+        """What is known of the needs of a unit that waits."""
+        held = self._held.get(unit)
+        return held[1] if held is not None else None
 
     def discard(self, unit: ObjectKey) -> None:
         """The unit waits no more."""
@@ -131,8 +144,8 @@ class WaitingUnits:
         if needs is None:
             del alike.unknown[unit]
         else:
-            alike.known.discard(unit, needs)
-        if not (alike.unknown or alike.known.units):
+            alike.rows(needs).discard(unit, needs)
+        if alike.is_empty:
             del self._alike[reasons]
 
     def helped(
@@ -150,27 +163,37 @@ class WaitingUnits:
 def _helped(
     reasons: tuple[str, ...], alike: _Alike, events: tuple[EventKind, ...], change: Change | None
 ) -> Iterator[tuple[ObjectKey, EventKind]]:
+    first, answer = _answer(events, reasons)
+    if first is None:
+        return
+    yield from ((unit, first) for unit in alike.unknown)
+    for needs in _in_reach(alike.resolvable, answer, change):
+        yield from ((unit, first) for unit in alike.resolvable.units[needs])
+    of_nodes = tuple(event for event in events if event in NODE_EVENTS)
+    first, answer = _answer(of_nodes, reasons) if alike.unresolvable.units else (None, Help.NEVER)
+    if first is not None:
+        for needs in _in_reach(alike.unresolvable, answer, change):
+            yield from ((unit, first) for unit in alike.unresolvable.units[needs])
+
+
+def _answer(events: tuple[EventKind, ...], reasons: tuple[str, ...]) -> tuple[EventKind | None, Help]:
+    """The first of the events that may do something, and when one of them may."""
     first: EventKind | None = None
     answer = Help.NEVER
     for event in events:
         of_it = help_of(event, reasons)
         first = event if of_it and first is None else first
         answer |= of_it
-    if first is None:
-        return
-    yield from ((unit, first) for unit in alike.unknown)
-    if alike.known.units:
-        for needs in _in_reach(alike.known, answer, change):
-            yield from ((unit, first) for unit in alike.known.units[needs])
+    return first, answer
 
 
 def _in_reach(rows: _NeedRows, answer: Help, change: Change | None) -> Iterable[Needs]:
     """Those whom the change is of use for, on the conditions of the answer."""
-    if change is None or Help.ALWAYS in answer:
+    if not rows.units or change is None or Help.ALWAYS in answer:
         return rows.units
     found: dict[Needs, None] = {}
     if Help.WHERE_ADMITTED in answer:
-        most = change.most(rows.highest)
+        most = change.most(rows.highest if next(iter(rows.units)).resolvable else None)
         fitting = rows.units if most is None else rows.fitting(most)
         found.update(dict.fromkeys(each for each in fitting if change.admits(each)))
     if Help.WHERE_SELECTED in answer:
