@@ -9,13 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, groupby
+from typing import cast
 
 from muster.engine.api import AppliedObject, ApplyAnswer, ApplyCall
 from muster.engine.cluster import Cluster
 from muster.engine.errors import ConflictError, FailedPreconditionError, InvalidArgumentError, Precondition
 from muster.engine.mutation import Mutation
 from muster.model.meta import ObjectKey
+from muster.model.names import DEFAULT_NAMESPACE
 from muster.model.objects import ClusterObject
 from muster.model.pod import Pod, PodBatch
 from muster.model.priority import PriorityClass
@@ -29,6 +31,7 @@ from muster.validation.admission import (
     Rejected,
     admit,
     admit_batch,
+    create_pod,
 )
 from muster.validation.objects import key_of, validate
 from muster.validation.pod import PodRules
@@ -61,7 +64,9 @@ class ApplyPlan:
     def admit(self, stateless: Mapping[int, list[Violation]]) -> list[list[Admitted]]:
         """What each object of the call becomes. Raises the refusal that names every fault, or every conflict."""
         admitted = [
-            self._admit_one(index, sent, stateless.get(index, []))
+            self._admit_new_pod(index, sent)
+            if type(sent) is Pod and index not in stateless
+            else self._admit_one(index, sent, stateless.get(index, []))
             for index, sent in enumerate(self._call.objects)
         ]
         if self._faults:
@@ -77,10 +82,25 @@ class ApplyPlan:
 
     def write(self, admitted: list[list[Admitted]]) -> None:
         """Put every object that differs from what is stored."""
-        for answers in admitted:
-            for answer in answers:
-                if answer.outcome is not Outcome.UNCHANGED:
+        written = [
+            answer for answers in admitted for answer in answers if answer.outcome is not Outcome.UNCHANGED
+        ]
+        for are_new_pods, run in groupby(written, key=_is_new_pod):
+            if are_new_pods:
+                self._mutation.add_pods([cast("Pod", answer.object) for answer in run])
+            else:
+                for answer in run:
                     self._mutation.put(answer.object)
+
+    def _admit_new_pod(self, index: int, sent: Pod) -> list[Admitted]:
+        """As `_admit_one`, straight to the point where a right pod does not exist yet, as most in large calls."""
+        known = self._cluster.state.pod(sent.namespace or DEFAULT_NAMESPACE, sent.name)
+        if known is None and not sent.resource_version:
+            created = create_pod(sent, sent.name, sent.uid, self._context)
+            if isinstance(created, Pod):
+                self._check_in_call(self._call.paths[index], created, is_batch=False)
+                return [Admitted(created, Outcome.CREATED)]
+        return self._admit_one(index, sent, [])
 
     def _admit_one(
         self, index: int, sent: ClusterObject | PodBatch | None, faults: list[Violation]
@@ -176,6 +196,12 @@ class ApplyPlan:
         written = [sent for sent in self._call.objects if isinstance(sent, PriorityClass)]
         classes = self._cluster.priority_classes
         return classes.with_written(written) if written else classes
+
+
+def _is_new_pod(answer: Admitted) -> bool:
+    """Whether it is a new pod that waits for a node."""
+    item = answer.object
+    return answer.outcome is Outcome.CREATED and type(item) is Pod and not item.node_name
 
 
 def answer_of(call: ApplyCall, admitted: list[list[Admitted]], revision: int) -> ApplyAnswer:

@@ -29,6 +29,8 @@ from muster.model.meta import ObjectKey
 
 _LOG = logging.getLogger(__name__)
 LONGEST_SLEEP_SECONDS = 0.2
+IN_VAIN_SECONDS = 0.005
+"""How soon after a write those are told who ask for what is not to come: all are looked at, so not at every write."""
 
 Answer = TypeVar("Answer")
 
@@ -55,6 +57,7 @@ class ClusterService:
         self._askers: Askers[DecisionRecord] = Askers()
         self.cycles = CycleRunner(cluster, tools, self._decided, self._in_doubt)
         self._timers: asyncio.Task[None] | None = None
+        self._telling: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
         """Begin to schedule and to watch the clock."""
@@ -111,7 +114,9 @@ class ClusterService:
         if identity is not None and encode is not None and writes:
             self.keep_answer(identity, encode(answer), mutation.now_us)
         self.cycles.wake()
-        self._tell_in_vain()
+        if self._telling is None:
+            loop = asyncio.get_running_loop()
+            self._telling = loop.call_later(IN_VAIN_SECONDS, self._tell_in_vain)
         return answer
 
     async def durable(self) -> None:
@@ -146,7 +151,7 @@ class ClusterService:
         self.cycles.refuse(refusal)
 
     def _tell_in_vain(self) -> None:
-        cluster = self.cluster
+        cluster, self._telling = self.cluster, None
         self._followers.tell_in_vain(lambda unit: cluster.state.get(unit) is None)
         self._expecting.tell_in_vain(lambda unit: not _may_come(cluster, unit))
         self._askers.tell_in_vain(cluster.queue.is_at_rest)

@@ -19,7 +19,7 @@ from muster.model.objects import ClusterObject
 from muster.model.pod import Pod
 
 Name = tuple[str, str]
-_NAME_OF_GROUP = attrgetter("namespace", "group")
+NAME_OF_GROUP = attrgetter("namespace", "group")
 _NO_MEMBERS = Members(frozenset())
 
 
@@ -96,6 +96,21 @@ class ClusterState:
             self._index_owners(key, old, new)
         return old
 
+    def add_pods(self, new: Sequence[Pod]) -> None:
+        """As `put_pod`, for pods that did not exist and have no node."""
+        for pod in new:
+            self._pods[pod.namespace, pod.name] = pod
+            if pod.status.nominated_node_name and is_nominated(pod):
+                self.nominated[pod.ordinal] = pod
+            if pod.owner_references:
+                self._index_owners(pod.key, None, pod)
+        for (namespace, group), pods in groupby(new, key=NAME_OF_GROUP):
+            if group:
+                members = self._members.get((namespace, group))
+                if members is None:
+                    members = self._members[namespace, group] = Members(self.scheduler_names)
+                members.add(pods)
+
     def bind(self, bound: Sequence[Pod]) -> None:
         """As `put_pod`, for pods that were pending and differ by node and status alone."""
         for pod in bound:
@@ -103,7 +118,7 @@ class ClusterState:
             self._on_node[pod.node_name][pod.ordinal] = pod
             if self.nominated:
                 self.nominated.pop(pod.ordinal, None)
-        for (namespace, group), members in groupby(bound, key=_NAME_OF_GROUP):
+        for (namespace, group), members in groupby(bound, key=NAME_OF_GROUP):
             if group:
                 self._members[namespace, group].bind(members)
 

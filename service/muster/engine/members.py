@@ -58,6 +58,12 @@ class Members:
         self.pods[pod.ordinal] = pod
         self.counts[standing(pod, self._names)] += 1
 
+    def add(self, pods: Iterable[Pod]) -> None:
+        """Pods that did not exist."""
+        for pod in pods:
+            self.pods[pod.ordinal] = pod
+            self.counts[standing(pod, self._names)] += 1
+
     def bind(self, pods: Iterable[Pod]) -> None:
         """Members that were PENDING got a node."""
         bound = 0

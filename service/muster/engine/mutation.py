@@ -9,10 +9,11 @@ they come to; the log entry is made. A mutation that changed nothing makes no re
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from muster.engine.cluster import Cluster
-from muster.engine.cluster_state import group_key_of, is_nominated, parent_key_of
+from muster.engine.cluster_state import NAME_OF_GROUP, group_key_of, is_nominated, parent_key_of
 from muster.engine.conditions import PodConditions
 from muster.engine.hierarchy import Root
 from muster.engine.nominations import settle_waits
@@ -21,7 +22,7 @@ from muster.engine.queueing_hints import EventKind, node_events
 from muster.engine.settlement import settle_deletions, settle_layouts, settle_pending, settle_units
 from muster.model.disruption import PodDisruptionBudget
 from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
-from muster.model.meta import ObjectKey
+from muster.model.meta import POD_GROUP, ObjectKey
 from muster.model.node import Node
 from muster.model.objects import ClusterObject
 from muster.model.pod import Pod, PodStatus
@@ -103,6 +104,23 @@ class Mutation:
             self._pod_event(old, new)
         if old is None or _concerns_its_unit(old, new):
             self._touch_pod(key, new)
+
+    def add_pods(self, new: Sequence[Pod]) -> None:
+        """Write pods that did not exist and wait for a node: as `put` of each, for a fraction of it."""
+        budgets = self.cluster.budgets
+        self.state.add_pods(new)
+        for (namespace, name), pods in groupby(new, key=NAME_OF_GROUP):
+            group = ObjectKey(POD_GROUP, namespace, name) if name else None
+            if group is not None:
+                self.touched_groups[group] = None
+            is_budgeted = budgets.concern(namespace)
+            for pod in pods:
+                key = pod.key
+                edit = self.edits.get(key)
+                self.edits[key] = Edit(None if edit is None else edit.old, pod)
+                self.touched_pods[key] = group
+                if is_budgeted:
+                    budgets.pod_changed(None, pod)
 
     def bind(self, pods: Sequence[Pod], nodes: Iterable[str]) -> None:
         """Write that pending pods got these nodes, as a decision on their unit says, which settles the unit itself.
@@ -188,7 +206,7 @@ class Mutation:
         for key, (old, new, last) in self.edits.items():
             if new is not None:
                 writes.puts[key] = new
-                changes.append(_change(old, new))
+                changes.append(Change(EventType.ADDED, new) if old is None else _modified(old, new))
             elif old is not None and last is not None:
                 writes.puts.pop(key, None)
                 writes.removed.setdefault(key, last)
@@ -265,7 +283,6 @@ def _concerns_its_unit(old: Pod | AnyGroup, new: Pod | AnyGroup) -> bool:
     return old.spec != new.spec or old.deletion_us != new.deletion_us
 
 
-def _change(old: ClusterObject | None, new: ClusterObject) -> Change:
-    if old is None:
-        return Change(EventType.ADDED, new)
-    return Change(EventType.MODIFIED, new, old.labels if old.labels != new.labels else None)
+def _modified(old: ClusterObject, new: ClusterObject) -> Change:
+    is_relabelled = old.labels is not new.labels and old.labels != new.labels
+    return Change(EventType.MODIFIED, new, old.labels if is_relabelled else None)

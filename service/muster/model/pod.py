@@ -169,7 +169,10 @@ class Pod(KubernetesObject):
 
     @property
     def key(self) -> ObjectKey:
-        return self.kept_key(POD)
+        try:
+            return self._key
+        except AttributeError:
+            return self.kept_key(POD)
 
     @property
     def is_terminal(self) -> bool:

@@ -117,7 +117,13 @@ def revision_row(cluster_id: int, entry: LogEntry, committed: CommittedPods, bod
         )
         for change in others
     ]
-    return (cluster_id, entry.revision, entry.time_us, _encode(uses), _encode(Body(runs, objects, packed, plain)))
+    return (
+        cluster_id,
+        entry.revision,
+        entry.time_us,
+        _encode(uses),
+        _encode(Body(runs, objects, packed, plain)),
+    )
 
 
 def _split(changes: Sequence[Change]) -> tuple[list[int], list[PodChange], list[Change]]:

@@ -2,6 +2,7 @@
 
 from muster.validation.admission.admit import admit, admit_batch
 from muster.validation.admission.context import AdmissionContext, SpecMemo
+from muster.validation.admission.pods import create_pod
 from muster.validation.admission.priority_classes import PriorityClasses
 from muster.validation.admission.results import Admitted, Answer, Conflict, Outcome, Rejected
 
@@ -16,4 +17,5 @@ __all__ = [
     "SpecMemo",
     "admit",
     "admit_batch",
+    "create_pod",
 ]
