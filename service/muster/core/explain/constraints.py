@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from muster.core.decide import decide
-from muster.core.decision import GroupResult
 from muster.core.deltas import NodePut
-from muster.core.explain.explanation import Help, HelpCode, results_below
+from muster.core.explain.explanation import Help, HelpCode
 from muster.core.explain.nodes_to_add import node_like
 from muster.core.explain.trials import Trials, groups_below, replaced
 from muster.core.framework import Profile
@@ -19,7 +18,7 @@ from muster.core.messages import number_of
 from muster.core.observer import NullObserver
 from muster.core.preemption_units import PromisedRoom
 from muster.core.reasons import BINDING_FAILED
-from muster.core.tree import GroupTree
+from muster.core.tree import GroupTree, leaves
 from muster.model.meta import ObjectKey
 from muster.model.variations import varied
 
@@ -40,23 +39,33 @@ _WORDS = {
 }
 
 
-def relaxed_constraints(trials: Trials, result: GroupResult) -> Iterator[Help]:
+def relaxed_constraints(trials: Trials) -> Iterator[Help]:
     """A help for each constraint that is enough to relax."""
     yield from _topology(trials)
-    codes = {
-        reason.code for each in results_below(result) for of in each.pod_reasons.values() for reason in of
-    }
-    for code in sorted(codes):
+    for code in _refusing(trials):
         if code == _CORDON:
             yield from _uncordoned(trials)
-        elif code == BINDING_FAILED:
-            if trials.thorough(varied(trials.unit, excluded_nodes={})).fits:
-                yield _of_filter(trials, code, _WORDS[code])
         else:
             without = without_filter(trials.profile, code)
             if without is not None and trials.thorough(profile=without).fits:
                 yield _of_filter(trials, code, _WORDS.get(code, f"drop what {code} demands of its pods"))
+    if trials.unit.excluded_nodes and trials.thorough(varied(trials.unit, excluded_nodes={})).fits:
+        yield _of_filter(trials, BINDING_FAILED, _WORDS[BINDING_FAILED])
     yield from _released(trials)
+
+
+def _refusing(trials: Trials) -> list[str]:
+    """Codes of the filters that keep a pod of the unit from a node, anywhere in the cluster."""
+    snapshot, profile = trials.snapshot, trials.profile
+    codes: set[str] = set()
+    for index in {index for leaf in leaves(trials.unit.root) for index in leaf.pods.signatures}:
+        signature = snapshot.signatures[index]
+        for item in profile.node_filters:
+            mask = item.mask(signature, snapshot.nodes)
+            if mask is not None and not mask[snapshot.nodes.present].all():
+                codes.add(item.code)
+        codes |= {item.code for item in profile.pod_filters if item.concerns(signature, snapshot)}
+    return sorted(codes)
 
 
 def without_filter(profile: Profile, code: str) -> Profile | None:

@@ -40,7 +40,7 @@ def _found(trials: Trials, told: Explanation, known: Circumstances) -> Iterator[
     yield from lower_minimums(trials, told.result, known, now_proved=proved)
     if not trials.unit.root.admissible:
         return
-    yield from relaxed_constraints(trials, told.result)
+    yield from relaxed_constraints(trials)
     yield from nodes_to_add(trials, told.result, now_proved=proved)
     if not _preempts(told):
         yield from departures(trials, known)
