@@ -6,6 +6,8 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from muster.client.manifests import read_paths
 from muster.v1 import cluster_service_pb2 as pb
+from muster.v1 import scheduler_service_pb2 as scheduler_pb
+from muster.v1.meta_pb2 import ObjectRef
 from tests.endtoend.cluster import CALL_SECONDS, WAIT_SECONDS, Cluster
 from tests.endtoend.collector import Collector, attributes, candidates
 from tests.endtoend.service import LOCAL, Service, gang, node
@@ -39,6 +41,25 @@ def test_the_spans_of_a_gang_s_cycle_reach_the_collector_under_the_decision_s_tr
     assert group.parent_span_id == top.span_id
     [pods] = [span for span in cycle if span.name == "muster.pods"]
     assert pods.parent_span_id == group.span_id
+
+
+def test_the_cycle_of_a_dry_run_ends_in_the_trace_of_who_asked(
+    sqlite_database: str, tmp_path: Path, collector: Collector
+) -> None:
+    environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.address}
+    with Service(sqlite_database, tmp_path / "log", LOCAL, environment) as service:
+        cluster = Cluster(service, "tried")
+        cluster.apply(*gang("crew", 3))
+        request = scheduler_pb.ScheduleRequest(
+            cluster="tried", unit=ObjectRef(kind="PodGroup", name="crew"), validate_only=True
+        )
+
+        service.scheduler.Schedule(request, timeout=CALL_SECONDS, metadata=(("traceparent", TRACEPARENT),))
+        service.stop()
+
+    [cycle] = [span for span in collector.trace(TRACE_ID) if span.name == "muster.cycle"]
+    assert attributes(cycle)["code"] == "UNSCHEDULABLE_AND_UNRESOLVABLE"
+    assert cycle.parent_span_id.hex() == CALLER_SPAN
 
 
 class Trace:
@@ -149,7 +170,7 @@ def test_the_counts_of_a_tree_s_spans_add_up_level_by_level(
         "workers-1": "b2",
     }
     assert {str(each["domain"]): each["status"] for each in candidates(trace.groups["run"])} == {
-        "a": "UNSCHEDULABLE",
+        "a": "UNSCHEDULABLE_AND_UNRESOLVABLE",
         "b": "SUCCESS",
     }
 

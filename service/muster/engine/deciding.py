@@ -22,6 +22,7 @@ from muster.engine.telemetry_port import EngineTelemetry, StartedCycle
 from muster.engine.unit_faults import fault_of
 from muster.engine.worker_pool import WorkerAnswer, WorkerPool
 from muster.model.variations import varied
+from muster.telemetry.facts import CycleFacts
 
 INLINE_PODS = 64
 INLINE_WORK = 400_000
@@ -73,9 +74,19 @@ class Decider:
         self._telemetry = telemetry
 
     async def verdict(self, unit: Unit, caller: str = "") -> Verdict:
-        """The decision on the present state; `caller` is the trace that it belongs to."""
+        """The decision on the present state; `caller` is the trace that it belongs to, whose cycle the caller ends."""
+        cycle = self._telemetry.cycle_started(self._cluster.name, unit.key, caller)
+        try:
+            return await self._verdict(unit, cycle)
+        except Exception as error:
+            broken = Decision(
+                unit.key, DecisionCode.SCHEDULER_ERROR, message=f"{type(error).__name__}: {error}"
+            )
+            self._telemetry.cycle_dropped(cycle, CycleFacts(broken))
+            raise
+
+    async def _verdict(self, unit: Unit, cycle: StartedCycle) -> Verdict:
         cluster = self._cluster
-        cycle = self._telemetry.cycle_started(cluster.name, unit.key, caller)
         started, revision = self._clock.monotonic(), cluster.state.revision
         profile = self._profile(unit)
         fault = fault_of(cluster.state, cluster.layouts, unit.key)

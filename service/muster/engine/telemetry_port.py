@@ -50,6 +50,15 @@ class EngineTelemetry(Protocol):
         """`cycle` is what `cycle_started` gave. `events` are a worker's; None: those of the cycle's own observer."""
         ...
 
+    def cycle_dropped(
+        self,
+        cycle: Any,  # noqa: ANN401
+        facts: CycleFacts,
+        events: Sequence[Sequence[object]] | None = None,
+    ) -> None:
+        """As `cycle_ended`, of a cycle whose decision nobody commits: a dry run, or one to be made anew."""
+        ...
+
     def preempted(self, victims: int, budget_violations: int) -> None: ...
 
     def committed(self, commit: CommitFacts) -> None: ...
@@ -99,6 +108,14 @@ class NullTelemetry:
         events: Sequence[Sequence[object]] | None = None,
     ) -> None:
         """Ignore the cycle."""
+
+    def cycle_dropped(
+        self,
+        cycle: Any,  # noqa: ANN401
+        facts: CycleFacts,
+        events: Sequence[Sequence[object]] | None = None,
+    ) -> None:
+        """Ignore the cycle that was dropped."""
 
     def preempted(self, victims: int, budget_violations: int) -> None:
         """Ignore the preemption."""

@@ -30,6 +30,12 @@ class EngineListener:
         self._metrics.cycle_ended(facts)
         self._tracing.cycle_ended(cycle, facts, events)
 
+    def cycle_dropped(
+        self, cycle: CycleTrace, facts: CycleFacts, events: Sequence[Sequence[object]] | None = None
+    ) -> None:
+        """Its spans end; metrics count attempts that were carried out."""
+        self._tracing.cycle_ended(cycle, facts, events)
+
     def preempted(self, victims: int, budget_violations: int) -> None:
         self._metrics.preempted(victims, budget_violations)
 
