@@ -48,6 +48,7 @@ from muster.engine.errors import (
     ResourceExhaustedError,
 )
 from muster.engine.ports import Change, DecisionRecord, EventType, UnitState
+from muster.engine.rerun import Rerun
 from muster.model.meta import CLUSTER_SCOPED_KINDS, ObjectKey
 from muster.model.names import DEFAULT_NAMESPACE
 from muster.model.objects import ClusterObject
@@ -326,6 +327,11 @@ class FakeEngine:
         raise NotFoundError(
             "DECISION_NOT_FOUND", f"there is no decision {decision_id}", [("Decision", decision_id)]
         )
+
+    async def rerun(self, cluster: str, record: DecisionRecord) -> Rerun:
+        await self._enter("rerun")
+        self._known(cluster)
+        return Rerun(not_possible="nothing is decided here")
 
     async def list_decisions(
         self, cluster: str, selection: DecisionFilter, before_revision: int | None, limit: int

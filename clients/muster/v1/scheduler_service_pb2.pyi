@@ -775,7 +775,7 @@ class DecisionRerun(_message.Message):
     """Why it could not be made again, or could not be compared; empty if it was."""
     @_builtins.property
     def decision(self) -> _decision_pb2.Decision:
-        """The decision of now. Absent if it could not be made."""
+        """The decision of now, if it is another one, and not too large beside that on record."""
 
     @_builtins.property
     def differences(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:

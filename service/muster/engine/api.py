@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from muster.core.decision import GroupResult
 from muster.core.explain.explanation import Help
@@ -22,6 +22,9 @@ from muster.model.objects import ClusterObject
 from muster.model.pod import PodBatch
 from muster.validation.admission import Outcome
 from muster.validation.violations import Violation
+
+if TYPE_CHECKING:
+    from muster.engine.rerun import Rerun
 
 Answer = TypeVar("Answer")
 
@@ -378,6 +381,10 @@ class SchedulingEngine(Protocol):
     ) -> AsyncIterator[DecisionBatch]: ...
 
     async def get_decision(self, cluster: str, decision_id: str) -> DecisionRecord: ...
+
+    async def rerun(self, cluster: str, record: DecisionRecord) -> Rerun:
+        """The recorded decision made again from the same input, aside. Raises as `aside`."""
+        ...
 
     async def list_decisions(
         self, cluster: str, selection: DecisionFilter, before_revision: int | None, limit: int

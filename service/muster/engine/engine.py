@@ -56,6 +56,7 @@ from muster.engine.ports import (
 from muster.engine.registry import ClusterRegistry, EngineOptions
 from muster.engine.reports import report
 from muster.engine.request_log import RequestLog
+from muster.engine.rerun import History, Rerun, RerunQuestion, rerun
 from muster.engine.selection import matcher, select
 from muster.engine.telemetry_port import EngineTelemetry
 from muster.model.meta import KINDS, ObjectKey
@@ -65,6 +66,7 @@ from muster.validation.pod import PodRules
 from muster.validation.violations import Violation
 
 WATCH_BATCH = 200
+RERUN_SECONDS = 25.0
 
 Answer = TypeVar("Answer")
 
@@ -271,6 +273,13 @@ class Engine:
             reason = "DECISION_COMPACTED" if known else "DECISION_NOT_FOUND"
             raise NotFoundError(reason, text, [("Decision", decision_id)])
         return found
+
+    async def rerun(self, cluster: str, record: DecisionRecord) -> Rerun:
+        async def ask(question: RerunQuestion) -> Rerun | None:
+            return await self.aside(cluster, question, RERUN_SECONDS)
+
+        await self._service(cluster).durable()
+        return await rerun(record, History(self._store, cluster), ask)
 
     async def list_decisions(
         self, cluster: str, selection: DecisionFilter, before_revision: int | None, limit: int

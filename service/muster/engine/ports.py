@@ -132,6 +132,25 @@ class DisruptedPods:
 
 
 @dataclass(frozen=True, slots=True)
+class DecisionInput:
+    """What a decision was made on beside the objects as they were at its snapshot's revision.
+
+    digest: of all that decides, 32 hexadecimal digits; "" where no cycle decided. budget_share: how much of the search
+    budget the unit could spend, a fraction. excluded: by ordinal, nodes on which a binding of the pod had failed.
+    awaited, stayed: ordinals of pods that an earlier preemption waited for, and of those that it had given up.
+    """
+
+    digest: str = ""
+    budget_share: str = "1"
+    excluded: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    awaited: tuple[int, ...] = ()
+    stayed: tuple[int, ...] = ()
+
+
+_UNKNOWN_INPUT = DecisionInput()
+
+
+@dataclass(frozen=True, slots=True)
 class DecisionRecord:
     """A committed decision, as GetDecision returns it. `trace_id` and times are outside what determinism compares.
 
@@ -149,6 +168,7 @@ class DecisionRecord:
     duration_us: int = 0
     nominations: AssignmentColumns = AssignmentColumns()
     disrupted: DisruptedPods = DisruptedPods()
+    input: DecisionInput = _UNKNOWN_INPUT
 
 
 @dataclass(frozen=True, slots=True)

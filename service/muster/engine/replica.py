@@ -138,34 +138,9 @@ class Replica:
         self.cluster.take_writes()
 
     def follow(self, writes: ClusterWrites) -> None:
-        """Do what a transaction did: its objects with all that is derived from them, then its rows."""
-        cluster = self.cluster
-        if writes.revision < cluster.state.revision:
-            return
-        mutation = Mutation(cluster, 0)
-        mutation.revision = writes.revision
-        for key in writes.removed:
-            if cluster.state.get(key) is not None:
-                mutation.remove(key)
-        for item in writes.puts.values():
-            self._put(mutation, item)
-        cluster.state.revision = writes.revision
-        cluster.budgets.take_changed()
-        _follow_queue(cluster, writes)
-        _follow_pending(cluster, writes)
-        _follow_waits(cluster, writes)
-        _follow_layouts(mutation)
-        cluster.take_writes()
-
-    def _put(self, mutation: Mutation, item: ClusterObject) -> None:
-        """As the mutation does, but a budget that only tells of other counts is not counted anew."""
-        old = self.cluster.state.get(item.key)
-        is_same = old is not None and old.generation == item.generation
-        if isinstance(item, PodDisruptionBudget) and is_same:
-            self.cluster.state.put(item.key, item)
-            self.cluster.budgets.restated(item)
-        else:
-            mutation.put(item)
+        """Do what a transaction did, unless the first state had it already."""
+        if writes.revision >= self.cluster.state.revision:
+            follow(self.cluster, writes)
 
     def learn(self, signatures: Iterable[Signature]) -> None:
         """Give the same indexes to signatures as the cluster that is followed."""
@@ -175,6 +150,36 @@ class Replica:
         """Take what is kept in memory alone, and bring the arrays up to date."""
         self.cluster.failed_bindings = unstored.failed_bindings
         self.cluster.feed.flush()
+
+
+def follow(cluster: Cluster, writes: ClusterWrites) -> None:
+    """Bring a copy to what was written: its objects with all that is derived from them, then its rows."""
+    mutation = Mutation(cluster, 0)
+    mutation.revision = writes.revision
+    for key in writes.removed:
+        if cluster.state.get(key) is not None:
+            mutation.remove(key)
+    for item in writes.puts.values():
+        _put(mutation, item)
+    cluster.state.revision = writes.revision
+    cluster.budgets.take_changed()
+    _follow_queue(cluster, writes)
+    _follow_pending(cluster, writes)
+    _follow_waits(cluster, writes)
+    _follow_layouts(mutation)
+    cluster.take_writes()
+
+
+def _put(mutation: Mutation, item: ClusterObject) -> None:
+    """As the mutation does, but a budget that only tells of other counts is not counted anew."""
+    cluster = mutation.cluster
+    old = cluster.state.get(item.key)
+    is_same = old is not None and old.generation == item.generation
+    if isinstance(item, PodDisruptionBudget) and is_same:
+        cluster.state.put(item.key, item)
+        cluster.budgets.restated(item)
+    else:
+        mutation.put(item)
 
 
 def _slices(writes: ClusterWrites) -> Iterator[ClusterWrites]:
@@ -221,10 +226,11 @@ def _follow_waits(cluster: Cluster, writes: ClusterWrites) -> None:
     for key in writes.wait_removals:
         cluster.waits.forget(key)
     for wait in writes.wait_puts.values():
-        _follow_wait(cluster, wait)
+        follow_wait(cluster, wait)
 
 
-def _follow_wait(cluster: Cluster, wait: PreemptionWait) -> None:
+def follow_wait(cluster: Cluster, wait: PreemptionWait) -> None:
+    """Take the row over; where its unit's pods are nominated is in their status."""
     running = ChainMap(cluster.disruption.running, cluster.disruption.leaving)
     cluster.waits.forget(wait.key)
     cluster.waits.load([wait], (each for each in nominated_pods(cluster) if each[0] == wait.key), running)

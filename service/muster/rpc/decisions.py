@@ -8,6 +8,7 @@ from google.protobuf.message import Message
 
 from muster.engine.api import DecisionBatch, DecisionFilter, SchedulingEngine
 from muster.engine.ports import DecisionRecord
+from muster.engine.rerun import Rerun
 from muster.model.meta import ObjectKey
 from muster.rpc.codec import encode_decision
 from muster.rpc.limits import PAGE_BYTES, WATCH_BYTES, WATCH_EVENTS
@@ -35,6 +36,20 @@ def fitted(cluster: str, record: DecisionRecord) -> decision_pb2.Decision:
     if decision.ByteSize() > PAGE_BYTES:
         decision.result.ClearField("children")
     return decision
+
+
+def rerun_message(cluster: str, rerun: Rerun) -> pb.DecisionRerun:
+    """What came of making a decision again; the decision itself only if it is another one."""
+    equal = rerun.again is not None and not rerun.differences
+    message = pb.DecisionRerun(
+        equal=equal,
+        same_input=rerun.is_same_input,
+        differences=rerun.differences,
+        not_possible=rerun.not_possible,
+    )
+    if rerun.again is not None and not equal:
+        message.decision.CopyFrom(fitted(cluster, rerun.again))
+    return message
 
 
 def code_names(codes: list[int], faults: RequestFaults) -> frozenset[str]:

@@ -17,8 +17,16 @@ from muster.engine.api import (
     SchedulingEngine,
 )
 from muster.rpc.admission import Admission
-from muster.rpc.decisions import DecisionLister, DecisionMessages, code_names, fitted, watched_units
+from muster.rpc.decisions import (
+    DecisionLister,
+    DecisionMessages,
+    code_names,
+    fitted,
+    rerun_message,
+    watched_units,
+)
 from muster.rpc.explain import explain
+from muster.rpc.limits import PAGE_BYTES
 from muster.rpc.lists import checked_uid
 from muster.rpc.pagination import KeptLists, PageTokens
 from muster.rpc.queue_pages import QueueLister, encode_unit
@@ -123,7 +131,12 @@ class SchedulerServicer(scheduler_service_pb2_grpc.SchedulerServiceServicer):
             faults.add("id", REQUIRED, "must be set")
         faults.refuse()
         record = await self._engine.get_decision(cluster, request.id)
-        return pb.GetDecisionResponse(decision=fitted(cluster, record))
+        response = pb.GetDecisionResponse(decision=fitted(cluster, record))
+        if request.rerun:
+            response.rerun.CopyFrom(rerun_message(cluster, await self._engine.rerun(cluster, record)))
+        if response.ByteSize() > PAGE_BYTES:
+            response.rerun.ClearField("decision")
+        return response
 
     async def ListDecisions(
         self, request: pb.ListDecisionsRequest, context: Context

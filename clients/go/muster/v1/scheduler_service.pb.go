@@ -1430,7 +1430,7 @@ type DecisionRerun struct {
 	Equal bool `protobuf:"varint,1,opt,name=equal,proto3" json:"equal,omitempty"`
 	// Whether the input is the same: its digest is that of the record.
 	SameInput bool `protobuf:"varint,2,opt,name=same_input,json=sameInput,proto3" json:"same_input,omitempty"`
-	// The decision of now. Absent if it could not be made.
+	// The decision of now, if it is another one, and not too large beside that on record.
 	Decision *Decision `protobuf:"bytes,3,opt,name=decision,proto3" json:"decision,omitempty"`
 	// Fields of the decision that differ, by their names.
 	Differences []string `protobuf:"bytes,4,rep,name=differences,proto3" json:"differences,omitempty"`

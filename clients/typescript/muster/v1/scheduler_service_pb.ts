@@ -838,7 +838,7 @@ export type DecisionRerun = Message<"muster.v1.DecisionRerun"> & {
   sameInput: boolean;
 
   /**
-   * The decision of now. Absent if it could not be made.
+   * The decision of now, if it is another one, and not too large beside that on record.
    *
    * @generated from field: muster.v1.Decision decision = 3;
    */

@@ -35,6 +35,7 @@ def encode_decision(cluster: str, record: DecisionRecord) -> pb.Decision:
         profile=record.profile,
         create_time=to_timestamp(record.create_us),
         duration=to_duration(record.duration_us),
+        input_digest=record.input.digest,
     )
     if decision.result is not None:
         message.result.CopyFrom(encode_result(decision.result))

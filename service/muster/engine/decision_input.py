@@ -1,0 +1,76 @@
+"""What a decision was made on, for the record: a digest to compare inputs by, and what no object tells.
+
+Together with the objects at the snapshot's revision this is enough to decide again (`rerun`). Costs a unit's groups and
+a pass over its ordinals, not its pods one by one.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from hashlib import blake2b
+
+import msgspec
+
+from muster.core.framework import Profile
+from muster.core.tree import GroupTree, Unit, leaves
+from muster.engine.cluster import Cluster
+from muster.engine.ports import DecisionInput
+
+_DIGEST_BYTES = 16
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def input_of(cluster: Cluster, unit: Unit, profile: Profile, revision: int) -> DecisionInput:
+    """The input of a decision on the snapshot of a revision. Before the decision is committed."""
+    excluded = _excluded(unit)
+    awaited = tuple(sorted(cluster.waits.left(unit.key)))
+    parts = (
+        revision,
+        _profile_digest(profile),
+        unit.priority,
+        unit.preemption_policy,
+        str(unit.search_budget_share),
+        _tree(unit.root),
+        sorted(excluded.items()),
+        unit.promised.node_names,
+        unit.earlier.nominations.pods,
+        unit.earlier.nominations.nodes,
+        unit.earlier.nominations.node_index,
+        awaited,
+        sorted(unit.earlier.stayed),
+    )
+    return DecisionInput(
+        digest=blake2b(_encode(parts), digest_size=_DIGEST_BYTES).hexdigest(),
+        budget_share=str(unit.search_budget_share),
+        excluded=excluded,
+        awaited=awaited,
+        stayed=tuple(sorted(unit.earlier.stayed)),
+    )
+
+
+def _excluded(unit: Unit) -> dict[int, tuple[str, ...]]:
+    """Failed bindings of the unit's own pods."""
+    if not unit.excluded_nodes:
+        return {}
+    own = {pod for leaf in leaves(unit.root) for pod in leaf.pods.ids}
+    return {pod: tuple(sorted(nodes)) for pod, nodes in unit.excluded_nodes.items() if pod in own}
+
+
+def _tree(group: GroupTree) -> tuple[object, ...]:
+    """All that a tree says but the indexes of signatures, which each process gives out for itself."""
+    return (
+        group.key,
+        group.is_gang,
+        group.minimum,
+        group.topology_key,
+        group.admissible,
+        group.satisfied,
+        group.bound_nodes,
+        group.pods.ids,
+        tuple(map(_tree, group.children)),
+    )
+
+
+@lru_cache(maxsize=64)
+def _profile_digest(profile: Profile) -> bytes:
+    return blake2b(repr(profile).encode(), digest_size=_DIGEST_BYTES).digest()

@@ -1,0 +1,168 @@
+"""Decisions on record, made again: equal as long as their input is kept, and told apart where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from muster.core.decision import Decision as CoreDecision
+from muster.core.decision import DecisionCode
+from muster.engine.ports import Change, DecisionInput, DecisionRecord, EventType, LogEntry
+from muster.engine.rerun import NotKeptError, Rerun, rerun, way_back
+from muster.model.meta import ObjectKey
+from muster.model.node import Node
+from muster.v1 import scheduler_service_pb2 as spb
+from muster.v1.decision_pb2 import Decision
+from tests.endtoend.cluster import CALL_SECONDS
+from tests.endtoend.service import gang, node
+from tests.endtoend.test_preemption import high, running
+from tests.engine.small_cluster import node as model_node
+from tests.simulation import random_cases
+from tests.simulation.asking import Simulated, code
+
+
+def again(cluster: Simulated, decision: Decision) -> spb.DecisionRerun:
+    request = spb.GetDecisionRequest(cluster=cluster.name, id=decision.id, rerun=True)
+    return cluster.service.scheduler.GetDecision(request, timeout=CALL_SECONDS).rerun
+
+
+def assert_equal(rerun: spb.DecisionRerun) -> None:
+    assert not rerun.not_possible
+    assert rerun.same_input
+    assert rerun.equal, list(rerun.differences)
+
+
+def test_a_decision_that_bound_pods_comes_out_equal(cluster: Simulated) -> None:
+    cluster.apply(*(node(f"n{i}", "4") for i in range(3)), *gang("g", 5))
+    decision = cluster.until_scheduled("g")
+
+    assert_equal(again(cluster, decision))
+
+
+def test_it_is_made_on_the_state_that_it_saw(cluster: Simulated) -> None:
+    cluster.apply(node("n", "4"), *gang("g", 3))
+    decision = cluster.until_scheduled("g")
+    cluster.apply(node("a", "64"), *gang("later", 3))
+    cluster.until_scheduled("later")
+    cluster.delete("Pod", "g-0", force=True)
+    cluster.delete("Node", "n")
+
+    assert_equal(again(cluster, decision))
+
+
+def test_one_that_failed_comes_out_equal(cluster: Simulated) -> None:
+    cluster.apply(node("n", "2"), *gang("g", 3))
+    decision = cluster.schedule("PodGroup", "g").decision
+    assert code(decision) == "UNSCHEDULABLE"
+
+    assert_equal(again(cluster, decision))
+
+
+def test_one_that_preempted_comes_out_equal_though_its_victims_are_gone(cluster: Simulated) -> None:
+    cluster.apply(node("n", "4"), *running(4))
+    cluster.apply(*high(2))
+    cluster.until_scheduled("high")
+    decisions = cluster.list_decisions()
+
+    assert [code(each) for each in decisions] == ["SCHEDULED", "WAITING_FOR_PREEMPTION"]
+    for each in decisions:
+        assert_equal(again(cluster, each))
+
+
+def test_every_decision_of_random_units_comes_out_equal(cluster: Simulated) -> None:
+    random = Random(5)
+    cluster.apply(*random_cases.nodes(random, 0, 8))
+    for number in range(15):
+        cluster.apply(*random_cases.unit(random, f"u{number}"))
+        cluster.schedule("Pod", f"u{number}-p0") if f"u{number}-p0" in cluster.nodes() else None
+
+    decisions = cluster.list_decisions()
+
+    assert len(decisions) >= 15
+    for each in decisions:
+        assert_equal(again(cluster, each))
+
+
+def test_decisions_say_what_they_were_made_on(cluster: Simulated) -> None:
+    cluster.apply(node("n", "2"), *gang("g", 3))
+    first = cluster.schedule("PodGroup", "g").decision
+    cluster.apply(node("m", "2"))
+    second = cluster.until_scheduled("g")
+
+    assert len(first.input_digest) == len(second.input_digest) == 32
+    assert first.input_digest != second.input_digest
+
+
+class Log:
+    """A log in memory, whose entries up to `compacted` are gone."""
+
+    def __init__(self, entries: Iterable[LogEntry], compacted: int = 0) -> None:
+        self._entries = list(entries)
+        self._compacted = compacted
+
+    async def read(self, after_revision: int, limit: int) -> list[LogEntry]:
+        least = max(after_revision, self._compacted)
+        return [each for each in self._entries if each.revision > least][:limit]
+
+    async def compacted_revision(self) -> int:
+        return self._compacted
+
+
+def log(compacted: int = 0) -> Log:
+    """A node comes at 1, changes at 2 and 4; another comes at 3 and goes at 5."""
+    one, two = model_node("one"), model_node("two")
+    steps = [
+        (1, EventType.ADDED, one),
+        (2, EventType.MODIFIED, replace(one, unschedulable=True)),
+        (3, EventType.ADDED, two),
+        (4, EventType.MODIFIED, one),
+        (5, EventType.DELETED, two),
+    ]
+    return Log((LogEntry(at, 0, (Change(kind, item),)) for at, kind, item in steps), compacted)
+
+
+async def test_the_way_back_has_earlier_states_and_what_came_later() -> None:
+    way = await way_back(log(), 2)
+
+    assert (way.start, way.revision) == (5, 2)
+    assert way.came_later == {ObjectKey("Node", "", "two")}
+    [earlier] = way.earlier.values()
+    assert isinstance(earlier, Node)
+    assert earlier.unschedulable
+
+
+async def test_what_went_since_is_there_again() -> None:
+    way = await way_back(log(), 4)
+
+    assert [key.name for key in way.earlier] == ["two"]
+
+
+@pytest.mark.parametrize(
+    ("compacted", "revision", "why"),
+    [
+        (3, 2, "revision 2 is not kept any more: the oldest is 3"),
+        (3, 3, "the state of Node one at revision 3"),
+    ],
+)
+async def test_a_way_that_is_not_kept_is_told(compacted: int, revision: int, why: str) -> None:
+    with pytest.raises(NotKeptError, match=why):
+        await way_back(log(compacted), revision)
+
+
+async def test_a_cluster_that_never_rests_ends_the_attempts() -> None:
+    asked = []
+
+    async def moved(question: object) -> Rerun | None:
+        asked.append(question)
+        return None
+
+    decision = CoreDecision(ObjectKey("Pod", "default", "p"), DecisionCode.UNSCHEDULABLE)
+    record = DecisionRecord("4", 4, 3, decision, input=DecisionInput("digest"))
+
+    found = await rerun(record, log(), moved)
+
+    assert "changed during each of" in found.not_possible
+    assert len(asked) > 1
