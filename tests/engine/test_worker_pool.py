@@ -9,12 +9,15 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from muster.core.decide import decide
+from muster.core.decision import Decision, SearchEnd
 from muster.core.framework import Profile
-from muster.core.observer import NullObserver
+from muster.core.observer import NullObserver, Observer
+from muster.core.snapshot import Snapshot
 from muster.core.tree import GroupTree, PendingPods, Unit
+from muster.engine import warm_up
 from muster.engine.array_feed import ArrayFeed
 from muster.engine.worker_pool import WorkerAnswer, WorkerFailedError, WorkerPool
-from muster.model.meta import POD_GROUP, ObjectKey
+from muster.model.meta import COMPOSITE_POD_GROUP, POD_GROUP, ObjectKey
 from muster.plugins.profile import default_profile
 from tests.dsl import node, pod
 from tests.engine.unruly_filters import (
@@ -242,3 +245,54 @@ async def test_a_worker_loads_nothing_but_the_core(workers: Workers, fed: Fed) -
     answer = await workers.decide(fed, fed.gang(1), with_filter(RefusesHeavyImports()))
 
     assert answer.decision.code.value == "SCHEDULED"
+
+
+async def test_a_question_that_is_in_work_already_is_not_asked_again(workers: Workers, fed: Fed) -> None:
+    unit = fed.gang(7)
+
+    first, again = await asyncio.gather(workers.decide(fed, unit), workers.decide(fed, replace(unit)))
+
+    assert again.decision is first.decision
+    assert again.snapshot_version == first.snapshot_version
+
+
+async def test_a_question_on_a_changed_cluster_is_another_one(workers: Workers, fed: Fed) -> None:
+    unit = fed.gang(9)
+    asked = asyncio.create_task(workers.decide(fed, unit))
+    await asyncio.sleep(0)
+    fed.add_node("c")
+
+    answers = [await workers.decide(fed, unit), await asked]
+
+    assert [each.decision.code.value for each in answers] == ["SCHEDULED", "UNSCHEDULABLE"]
+
+
+def test_warming_up_takes_every_way_to_a_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Decision] = []
+
+    def noted(snapshot: Snapshot, unit: Unit, profile: Profile, observer: Observer) -> Decision:
+        made.append(decide(snapshot, unit, profile, observer))
+        return made[-1]
+
+    monkeypatch.setattr(warm_up, "decide", noted)
+
+    warm_up.warm_up()
+
+    searched = {(each.search.end, each.unit.kind) for each in made if each.search.steps}
+    assert {(SearchEnd.FOUND, POD_GROUP), (SearchEnd.FOUND, COMPOSITE_POD_GROUP)} <= searched
+    assert SearchEnd.NOT_NEEDED in {each.search.end for each in made}
+    assert SearchEnd.EXHAUSTED in {each.search.end for each in made}
+
+
+async def test_a_worker_that_dies_while_it_starts_holds_nobody_up(fed: Fed) -> None:
+    made = _workers(1)
+    made.pool.warm_up()
+    (started,) = made.pool._workers.values()
+    started.process.kill()
+
+    await made.pool.ready()
+
+    answer = await made.decide(fed, fed.gang(1))
+    assert answer.decision.code.value == "SCHEDULED"
+    assert made.restarts == 1
+    await made.pool.close()

@@ -94,6 +94,7 @@ class ClusterRegistry:
         names = await asyncio.to_thread(self._store.list_clusters)
         for name in dict.fromkeys([*names, DEFAULT_CLUSTER]):
             self._take_up(await self._load(name, created=name not in names))
+        await self._pool.ready()
         chores = (self._compact_for_ever(), self._report_for_ever())
         self._housekeeping = [asyncio.create_task(chore) for chore in chores]
 

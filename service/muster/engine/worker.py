@@ -1,7 +1,7 @@
 """A worker process: replicas of clusters' arrays, and the pure core run on them.
 
-It is a new interpreter that imports nothing but the core, and lives as long as the pipe to its parent. Messages are
-tuples: ("start", cluster, pickled snapshot), ("deltas", cluster, deltas), ("drop", cluster),
+It is a new interpreter that imports nothing but the core and its plugins, and lives as long as the pipe to its parent.
+It says ("ready",) once it has been through all of its code. Messages are tuples: ("start", cluster, pickled snapshot), ("deltas", cluster, deltas), ("drop", cluster),
 ("decide", cluster, unit, profile, recording). Only the last is answered, with ("decided", decision, events) or
 ("failed", text). A replica that cannot follow its deltas ends the process: the parent sends all of them anew.
 """
@@ -21,6 +21,7 @@ from muster.core.framework import Profile
 from muster.core.observer import NullObserver, RecordingObserver
 from muster.core.snapshot import Snapshot
 from muster.core.tree import Unit
+from muster.engine.warm_up import warm_up
 
 
 def main(descriptor: int) -> None:
@@ -32,9 +33,11 @@ def run(pipe: Connection) -> None:
     """Serve until the parent closes the pipe. Signals are the parent's business."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
+    warm_up()
     gc.freeze()
     replicas: dict[str, Snapshot] = {}
     with suppress(EOFError, ConnectionError):
+        pipe.send(("ready",))
         while True:
             answer = _follow(replicas, pipe.recv())
             if answer is not None:

@@ -14,6 +14,7 @@ import sys
 import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -26,6 +27,8 @@ from muster.engine.array_feed import ArrayFeed
 from muster.engine.worker import decide_on
 
 TIME_LIMIT_SECONDS = 60.0
+READY_SECONDS = 5.0
+"""A process may take so long to start, on top of the limit for what it is asked."""
 # multiprocessing's spawn would import the parent's main module first, and with it gRPC and the whole command line.
 # Signals to the process group are ignored from the start, before the imports take their time.
 _ENTRY = """
@@ -55,10 +58,14 @@ class WorkerAnswer:
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """One process. `replicas` says which feed each of its clusters follows, `dropped` what it may forget."""
+    """One process. `replicas` says which feed each of its clusters follows, `dropped` what it may forget.
+
+    is_ready: it was heard to say so; only whoever holds its lock listens.
+    """
 
     process: subprocess.Popen[bytes]
     pipe: Connection
+    is_ready: bool = False
     replicas: dict[str, ArrayFeed] = field(default_factory=dict)
     dropped: set[str] = field(default_factory=set)
 
@@ -66,6 +73,30 @@ class _Worker:
         """Reap the killed process. Not while a thread reads the pipe: its number may be another's at once."""
         self.process.wait()
         self.pipe.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    cluster: str
+    feed: ArrayFeed
+    unit: Unit
+    profile: Profile
+    is_recording: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _InWork:
+    """What a worker was asked last, on arrays of which version."""
+
+    question: _Question
+    version: int
+    exchange: asyncio.Task[Message]
+
+    def answers(self, question: _Question) -> bool:
+        """Whether the answer to come is that to another question as well: a decision is the same for the same input."""
+        if self.exchange.done() or question != self.question:
+            return False
+        return question.feed.flush().version == self.version
 
 
 class WorkerPool:
@@ -84,6 +115,7 @@ class WorkerPool:
         self._locks = [asyncio.Lock() for _ in range(size)]
         self._threads = ThreadPoolExecutor(max(1, size), thread_name_prefix="muster-worker")
         self._exchanges: set[asyncio.Task[Message]] = set()
+        self._in_work: dict[int, _InWork] = {}
         self._is_closed = False
 
     @property
@@ -96,6 +128,12 @@ class WorkerPool:
         for place in range(self._size):
             self._started(place)
 
+    async def ready(self) -> None:
+        """Wait until the started processes have loaded all of their code, at most some seconds: they may be late."""
+        greetings = [asyncio.create_task(self._greeted(place)) for place in self._workers]
+        if greetings:
+            await asyncio.wait(greetings, timeout=READY_SECONDS)
+
     async def decide(
         self, cluster: str, feed: ArrayFeed, unit: Unit, profile: Profile, *, is_recording: bool
     ) -> WorkerAnswer:
@@ -104,6 +142,10 @@ class WorkerPool:
             version = feed.flush().version
             return _answer_of(decide_on(feed.snapshot, unit, profile, is_recording=is_recording), version)
         place = zlib.crc32(cluster.encode()) % self._size
+        question = _Question(cluster, feed, unit, profile, is_recording)
+        in_work = self._in_work.get(place)
+        if in_work is not None and in_work.answers(question):
+            return _answer_of(await asyncio.shield(in_work.exchange), in_work.version)
         await self._locks[place].acquire()
         try:
             chosen = self._started(place)
@@ -113,10 +155,8 @@ class WorkerPool:
             self._locks[place].release()
             raise
         messages.append(("decide", cluster, unit, profile, is_recording))
-        exchange = asyncio.create_task(self._exchange(place, chosen, messages))
-        self._exchanges.add(exchange)
-        exchange.add_done_callback(self._exchanges.discard)
-        exchange.add_done_callback(lambda _: self._locks[place].release())
+        exchange = self._begun(place, chosen, messages)
+        self._in_work[place] = _InWork(question, version, exchange)
         return _answer_of(await asyncio.shield(exchange), version)
 
     def forget(self, cluster: str) -> None:
@@ -137,11 +177,29 @@ class WorkerPool:
             self._give_up(place, each)
         self._threads.shutdown(wait=False)
 
+    async def _greeted(self, place: int) -> None:
+        await self._locks[place].acquire()
+        chosen = self._workers.get(place)
+        if chosen is None or chosen.is_ready:
+            self._locks[place].release()
+            return
+        with suppress(WorkerFailedError):
+            await asyncio.shield(self._begun(place, chosen, []))
+
+    def _begun(self, place: int, chosen: _Worker, messages: list[Message]) -> asyncio.Task[Message]:
+        """An exchange that goes on without its asker; the lock of the place, which he holds, is released at its end."""
+        exchange = asyncio.create_task(self._exchange(place, chosen, messages))
+        self._exchanges.add(exchange)
+        exchange.add_done_callback(self._exchanges.discard)
+        exchange.add_done_callback(lambda _: self._locks[place].release())
+        return exchange
+
     async def _exchange(self, place: int, chosen: _Worker, messages: list[Message]) -> Message:
         """Send all, wait for the one answer. The limit counts for sending too: a stopped process takes nothing."""
-        answered = self._threads.submit(_talk, chosen.pipe, messages)
+        limit = self._limit if chosen.is_ready else self._limit + READY_SECONDS
+        answered = self._threads.submit(_talk, chosen, messages)
         try:
-            async with asyncio.timeout(self._limit):
+            async with asyncio.timeout(limit):
                 return await asyncio.wrap_future(answered)
         except BaseException as error:
             self._give_up(place, chosen, answered)
@@ -207,12 +265,20 @@ def _catch_up(chosen: _Worker, cluster: str, feed: ArrayFeed) -> list[Message]:
     return messages
 
 
-def _talk(pipe: Connection, messages: list[Message]) -> Message:
-    """Runs in a thread. Raises EOFError or OSError if the process is gone, what pickle raises otherwise."""
+def _talk(chosen: _Worker, messages: list[Message]) -> Message:
+    """Runs in a thread; no messages, no answer. Raises EOFError or OSError if the process is gone, else what pickle raises."""
+    _await_ready(chosen)
     for message in messages:
-        pipe.send(message)
-    answer: Message = pipe.recv()
+        chosen.pipe.send(message)
+    answer: Message = chosen.pipe.recv() if messages else ("ready",)
     return answer
+
+
+def _await_ready(started: _Worker) -> None:
+    """Hear the first word of a worker, once. Raises as `_talk`."""
+    if not started.is_ready:
+        started.pipe.recv()
+        started.is_ready = True
 
 
 def _answer_of(message: Message, version: int) -> WorkerAnswer:
