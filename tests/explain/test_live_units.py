@@ -73,7 +73,7 @@ def test_a_gang_that_is_short_is_told_with_its_members_and_every_group_above_wit
 @pytest.mark.parametrize("level", [1, 2, 3])
 def test_members_that_are_added_as_told_let_it_be_scheduled_and_one_less_does_not(level: int) -> None:
     cluster, gang, _ = gated_tree(level)
-    told = help_of(why(cluster, gang), "AddMembers")
+    told = help_of(why(cluster, gang), "ADD_MEMBERS")
 
     assert told.count == 1
     assert cluster.cycles() == []
@@ -84,7 +84,7 @@ def test_members_that_are_added_as_told_let_it_be_scheduled_and_one_less_does_no
 
 def test_a_minimum_that_is_lowered_as_told_lets_a_gated_gang_be_scheduled() -> None:
     cluster, gang, _ = gated_tree(1)
-    told = help_of(why(cluster, gang), "LowerMinimum")
+    told = help_of(why(cluster, gang), "LOWER_MINIMUM")
 
     cluster.apply(with_minimum(leaf("gang", 3), told.count))
     cluster.cycles()
@@ -104,7 +104,7 @@ def test_gates_are_counted_and_removing_them_helps() -> None:
     cluster.cycles()
 
     assert reasons(told, gang)["SCHEDULING_GATES"].details == {"pods": "1"}
-    assert help_of(told, "RemoveSchedulingGates").count == 1
+    assert help_of(told, "REMOVE_GATES").count == 1
     assert len(cluster.bound()) == 3
 
 
@@ -116,7 +116,7 @@ def test_a_pod_of_its_own_that_a_gate_holds() -> None:
     told = why(cluster, pod)
 
     assert reasons(told, pod)["SCHEDULING_GATES"].details == {"pods": "1"}
-    assert help_of(told, "RemoveSchedulingGates").count == 1
+    assert help_of(told, "REMOVE_GATES").count == 1
 
 
 def test_a_group_that_is_being_deleted_is_named() -> None:
@@ -228,8 +228,8 @@ def test_own_pods_are_never_among_those_that_would_have_to_go() -> None:
 
     told = why(cluster, gang)
 
-    assert not [each for each in told.helps if each.code.value == "RemovePods"]
-    assert help_of(told, "AddNodes").count == 1
+    assert not [each for each in told.helps if each.code.value == "REMOVE_PODS"]
+    assert help_of(told, "ADD_NODES").count == 1
 
 
 def test_the_cluster_is_left_as_it_was() -> None:

@@ -63,6 +63,6 @@ def test_only_units_that_must_go_are_named(number: int) -> None:
 
     told = world.explained()
 
-    (removal,) = (each for each in told.helps if each.code.value == "RemovePods")
+    (removal,) = (each for each in told.helps if each.code.value == "REMOVE_PODS")
     assert (removal.count, len(removal.refs)) == (number, number)
     assert_true(world, told)

@@ -69,7 +69,7 @@ def test_a_gang_that_waits_is_explained_with_its_queue_state_and_what_would_help
     assert codes["MISSING_ROOM"].details["missing"] == "3"
     assert codes["INSUFFICIENT_CPU"].details["examples"] == "n"
     assert {"FIRST_FAILURE", "SEARCH_PROVED", "PREEMPTION_FORBIDDEN", "NEXT_TRY"} <= set(codes)
-    assert [(each.code, each.count) for each in answer.helps] == [("AddNodes", 2), ("LowerMinimum", 2)]
+    assert [(each.code, each.count) for each in answer.helps] == [("ADD_NODES", 2), ("LOWER_MINIMUM", 2)]
 
 
 def test_a_help_that_is_carried_out_gets_the_gang_scheduled(service: Service, cluster: str) -> None:
