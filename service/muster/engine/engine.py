@@ -56,7 +56,7 @@ from muster.engine.ports import (
 from muster.engine.registry import ClusterRegistry, EngineOptions
 from muster.engine.reports import report
 from muster.engine.request_log import RequestLog
-from muster.engine.rerun import History, Rerun, RerunQuestion, rerun
+from muster.engine.rerun import Rerun, RerunQuestion, StoredHistory, rerun
 from muster.engine.selection import matcher, select
 from muster.engine.telemetry_port import EngineTelemetry
 from muster.model.meta import KINDS, ObjectKey
@@ -279,7 +279,7 @@ class Engine:
             return await self.aside(cluster, question, RERUN_SECONDS)
 
         await self._service(cluster).durable()
-        return await rerun(record, History(self._store, cluster), ask)
+        return await rerun(record, StoredHistory(self._store, cluster), ask)
 
     async def list_decisions(
         self, cluster: str, selection: DecisionFilter, before_revision: int | None, limit: int

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Protocol
 
 from muster.core.decision import Decision
 from muster.engine.aside import Setting
@@ -43,8 +44,20 @@ _COMPARED = ("code", "result", "assignments", "preemption", "search")
 _ATTEMPTS = 5
 
 
-class History:
-    """The log of one cluster, read apart from the event loop."""
+class History(Protocol):
+    """The log of one cluster."""
+
+    async def read(self, after_revision: int, limit: int) -> list[LogEntry]:
+        """Entries in ascending order, at most so many."""
+        ...
+
+    async def compacted_revision(self) -> int:
+        """The newest revision whose entry is gone."""
+        ...
+
+
+class StoredHistory:
+    """The log as a store has it, read apart from the event loop."""
 
     def __init__(self, store: Store, cluster: str) -> None:
         self._store = store
