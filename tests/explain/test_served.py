@@ -17,7 +17,7 @@ from muster.v1.decision_pb2 import GroupStatus
 from muster.v1.meta_pb2 import ObjectRef
 from muster.v1.object_pb2 import Object
 from muster.v1.queue_pb2 import UnitState
-from tests.endtoend.service import Service, gang, node
+from tests.endtoend.service import Service, gang, member, node
 from tests.rpc.calls import unpacked
 
 WIDTH = 80
@@ -85,6 +85,31 @@ def test_a_help_that_is_carried_out_gets_the_gang_scheduled(service: Service, cl
     assert not after.HasField("queue")
     assert not after.helps
     assert [reason.code for reason in after.result.reasons] == ["NOTHING_PENDING"]
+
+
+def test_a_unit_that_waits_for_its_victims_is_told_which_pods_have_to_leave(
+    service: Service, cluster: str
+) -> None:
+    low = member("low", "")
+    low.pod.spec.ClearField("scheduling_group")
+    low.pod.spec.termination_grace_period_seconds = 600
+    apply(service, cluster, node("n", cpu="2"), low)
+    service.scheduler.Schedule(spb.ScheduleRequest(cluster=cluster, unit=ref("low", "Pod")))
+    crew, *members = gang("crew", 2)
+    crew.pod_group.spec.priority = 5
+    for each in members:
+        each.pod.spec.priority = 5
+    apply(service, cluster, crew, *members)
+    decided(service, cluster, "crew")
+
+    answer = explain(service, cluster, ref("crew"), helps=True)
+
+    codes = {reason.code: reason for reason in answer.result.reasons}
+    assert answer.queue.state == UnitState.UNIT_STATE_WAITING_FOR_PREEMPTION
+    assert codes["WAITS_FOR_PODS"].details == {"pods": "1", "examples": "Pod default/low"}
+    assert {"PREEMPTION_UNDER_WAY", "NEXT_TRY"} <= set(codes)
+    assert [unit.ref.name for unit in answer.last_decision.preemption.victims] == ["low"]
+    assert not answer.helps
 
 
 def test_helps_are_tried_only_if_they_are_asked_for(service: Service, cluster: str) -> None:

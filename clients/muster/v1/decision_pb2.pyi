@@ -364,7 +364,7 @@ class Reason(_message.Message):
     NODE_COUNT_FIELD_NUMBER: _builtins.int
     DETAILS_FIELD_NUMBER: _builtins.int
     code: _builtins.str
-    """One word in CamelCase that programs may compare: "InsufficientResources", "UntoleratedTaint"."""
+    """In upper case with underscores, for programs to compare: "INSUFFICIENT_CPU", "NODE_TAINTED"."""
     message: _builtins.str
     """The reason for people."""
     node_count: _builtins.int

@@ -598,7 +598,7 @@ class Help(_message.Message):
     COUNT_FIELD_NUMBER: _builtins.int
     DETAILS_FIELD_NUMBER: _builtins.int
     code: _builtins.str
-    """One word in CamelCase that programs may compare: "AddNodes", "RemovePods", "LowerMinimum"."""
+    """In upper case with underscores, for programs to compare: "ADD_NODES", "REMOVE_PODS", "LOWER_MINIMUM"."""
     message: _builtins.str
     """The change for people."""
     count: _builtins.int

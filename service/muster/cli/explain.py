@@ -116,6 +116,6 @@ def _note(reason: Reason) -> str:
 
 
 def _help_text(help_: Help) -> str:
-    is_counted = bool(help_.count) and help_.code != "LowerMinimum"
+    is_counted = bool(help_.count) and help_.code != "LOWER_MINIMUM"
     proved = " (no fewer will do)" if is_counted and help_.details.get("proved") == "true" else ""
     return f"{help_.message}{proved}"

@@ -587,7 +587,7 @@ func (x *GroupResult) GetChildren() []*GroupResult {
 // One reason why something was not placed.
 type Reason struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One word in CamelCase that programs may compare: "InsufficientResources", "UntoleratedTaint".
+	// In upper case with underscores, for programs to compare: "INSUFFICIENT_CPU", "NODE_TAINTED".
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
 	// The reason for people.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`

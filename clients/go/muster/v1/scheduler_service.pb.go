@@ -1097,7 +1097,7 @@ func (x *ExplainResponse) GetRevision() int64 {
 // One change that would let a unit be scheduled.
 type Help struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One word in CamelCase that programs may compare: "AddNodes", "RemovePods", "LowerMinimum".
+	// In upper case with underscores, for programs to compare: "ADD_NODES", "REMOVE_PODS", "LOWER_MINIMUM".
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
 	// The change for people.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`

@@ -271,7 +271,7 @@ export const GroupResultSchema: GenMessage<GroupResult> = /*@__PURE__*/
  */
 export type Reason = Message<"muster.v1.Reason"> & {
   /**
-   * One word in CamelCase that programs may compare: "InsufficientResources", "UntoleratedTaint".
+   * In upper case with underscores, for programs to compare: "INSUFFICIENT_CPU", "NODE_TAINTED".
    *
    * @generated from field: string code = 1;
    */

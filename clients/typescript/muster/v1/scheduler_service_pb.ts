@@ -642,7 +642,7 @@ export const ExplainResponseSchema: GenMessage<ExplainResponse> = /*@__PURE__*/
  */
 export type Help = Message<"muster.v1.Help"> & {
   /**
-   * One word in CamelCase that programs may compare: "AddNodes", "RemovePods", "LowerMinimum".
+   * In upper case with underscores, for programs to compare: "ADD_NODES", "REMOVE_PODS", "LOWER_MINIMUM".
    *
    * @generated from field: string code = 1;
    */

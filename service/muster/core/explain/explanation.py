@@ -41,14 +41,14 @@ UNSUCCESSFUL = (Status.UNSCHEDULABLE, Status.UNSCHEDULABLE_AND_UNRESOLVABLE)
 class HelpCode(Enum):
     """What to change; the values are the codes in the API."""
 
-    LOWER_MINIMUM = "LowerMinimum"
-    RELAX_CONSTRAINT = "RelaxConstraint"
-    UNCORDON_NODES = "UncordonNodes"
-    ADD_NODES = "AddNodes"
-    ADD_MEMBERS = "AddMembers"
-    REMOVE_GATES = "RemoveSchedulingGates"
-    RELEASE_ROOM = "ReleaseNominations"
-    REMOVE_PODS = "RemovePods"
+    LOWER_MINIMUM = "LOWER_MINIMUM"
+    RELAX_CONSTRAINT = "RELAX_CONSTRAINT"
+    UNCORDON_NODES = "UNCORDON_NODES"
+    ADD_NODES = "ADD_NODES"
+    ADD_MEMBERS = "ADD_MEMBERS"
+    REMOVE_GATES = "REMOVE_GATES"
+    RELEASE_ROOM = "RELEASE_ROOM"
+    REMOVE_PODS = "REMOVE_PODS"
 
 
 @dataclass(frozen=True, slots=True)
