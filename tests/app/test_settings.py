@@ -45,6 +45,21 @@ def test_names_of_profiles_may_come_in_one_text(monkeypatch: pytest.MonkeyPatch)
     assert load_settings({}).profiles == ("default-scheduler", "packing")
 
 
+def test_a_name_that_is_not_among_the_defined_profiles_is_refused() -> None:
+    flags = {"profiles": "pateint", "profile_definitions": ({"name": "patient"},)}
+
+    with pytest.raises(
+        InvalidSettingsError, match="'pateint' is not defined; there are 'patient', 'default-sch"
+    ):
+        load_settings(flags)
+
+
+def test_the_default_profile_needs_no_definition() -> None:
+    flags = {"profiles": "default-scheduler,patient", "profile_definitions": ({"name": "patient"},)}
+
+    assert load_settings(flags).profiles == ("default-scheduler", "patient")
+
+
 def test_settings_do_not_change() -> None:
     settings = load_settings({})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 
@@ -13,6 +14,8 @@ from muster.engine.registry import EngineOptions
 from muster.engine.telemetry_port import EngineTelemetry
 from muster.plugins.profile import default_profile, make_profile
 from muster.store.store import SqlStore
+
+_LOG = logging.getLogger(__name__)
 
 
 class SystemClock:
@@ -81,4 +84,8 @@ def profiles_of(settings: Settings) -> dict[str, Profile]:
     defined.setdefault(base.name, base)
     if not settings.profiles:
         return defined
-    return {name: defined.get(name) or make_profile({"name": name}) for name in settings.profiles}
+    for name in settings.profiles:
+        if name not in defined:
+            _LOG.warning("profile %r has no definition, it decides as the default one does", name)
+            defined[name] = make_profile({"name": name})
+    return {name: defined[name] for name in settings.profiles}

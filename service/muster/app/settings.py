@@ -23,7 +23,7 @@ from pydantic_settings import (
     SettingsError,
 )
 
-from muster.plugins.profile import make_profile
+from muster.plugins.profile import DEFAULT_PROFILE_NAME, make_profile
 from muster.store.database import parsed_url
 
 DEFAULT_LISTEN = "127.0.0.1:50051"
@@ -106,6 +106,16 @@ class Settings(BaseSettings):
         if address and not (colon and host and port.isdecimal() and int(port) <= HIGHEST_PORT):
             raise ValueError(f"{address!r} is not HOST:PORT")
         return address
+
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
+        """A name beside definitions is one of them, or a typing error; without any it gets the default settings."""
+        defined = [definition["name"] for definition in self.profile_definitions]
+        unknown = [name for name in self.profiles if name not in (*defined, DEFAULT_PROFILE_NAME)]
+        if defined and unknown:
+            known = ", ".join(map(repr, dict.fromkeys((*defined, DEFAULT_PROFILE_NAME))))
+            raise ValueError(f"profiles: {unknown[0]!r} is not defined; there are {known}")
+        return self
 
     @model_validator(mode="after")
     def _check_together(self) -> Self:
