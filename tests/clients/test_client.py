@@ -10,10 +10,12 @@ from google.rpc.error_details_pb2 import BadRequest, PreconditionFailure, RetryI
 from muster.client.client import Client
 from muster.client.connection import Connection
 from muster.client.errors import (
+    MESSAGE_TOO_LARGE,
     ConflictError,
     InvalidArgumentError,
     MusterError,
     Precondition,
+    ResourceExhaustedError,
     UnavailableError,
     Violation,
 )
@@ -78,6 +80,18 @@ async def test_an_unavailable_server_is_asked_again_with_the_same_id(toy: ToySer
     assert response.revision == 5
     assert len({each.request_id for each in _requests(toy)}) == 1
     assert len(toy.requests) == 3
+
+
+async def test_a_message_that_grpc_itself_refuses_has_a_reason_and_the_limit() -> None:
+    large = Object(node=Node(metadata=ObjectMeta(name="n", annotations={"text": "x" * 5_000_000})))
+
+    async with running_toy(most_bytes=1_000_000) as toy, Client(toy.address) as client:
+        with pytest.raises(
+            ResourceExhaustedError, match="larger than the 1,000,000 that are taken"
+        ) as caught:
+            await client.apply(ApplyRequest(objects=[large]))
+
+    assert caught.value.reason == MESSAGE_TOO_LARGE
 
 
 async def test_a_message_too_large_for_grpc_s_own_retry_is_repeated_too(

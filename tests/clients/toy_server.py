@@ -89,10 +89,10 @@ class ToyServer(ClusterServiceServicer, SchedulerServiceServicer):
 
 
 @asynccontextmanager
-async def running_toy() -> AsyncIterator[ToyServer]:
+async def running_toy(most_bytes: int = -1) -> AsyncIterator[ToyServer]:
     """A server on a free port until the block ends; what it does not know is UNIMPLEMENTED."""
     toy = ToyServer()  # type: ignore[abstract]
-    server = aio.server(options=[("grpc.max_receive_message_length", -1)])
+    server = aio.server(options=[("grpc.max_receive_message_length", most_bytes)])
     add_ClusterServiceServicer_to_server(toy, server)
     add_SchedulerServiceServicer_to_server(toy, server)
     toy.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"

@@ -5,6 +5,7 @@ Decides how a status is read; whether a call is repeated is `retry`'s. "Unschedu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -16,6 +17,9 @@ from google.rpc.status_pb2 import Status
 
 STATUS_KEY = "grpc-status-details-bin"
 TOO_MANY_CALLS = "TOO_MANY_CALLS"
+MESSAGE_TOO_LARGE = "MESSAGE_TOO_LARGE"
+"""The one reason that is the client's own: gRPC refuses such a message without asking the server."""
+_TOO_LARGE = re.compile(r"message larger than max \((?P<size>\d+) vs\. (?P<most>\d+)\)")
 
 _Detail = TypeVar("_Detail", bound=Message)
 
@@ -127,7 +131,18 @@ def error_of(error: grpc.aio.AioRpcError) -> MusterError:
     """The typed form of what grpc raised."""
     status = _status(error)
     message = error.details() or "no message"
+    too_large = _TOO_LARGE.search(message) if error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED else None
+    if too_large is not None and not status.details:
+        return _too_large(int(too_large["size"]), int(too_large["most"]))
     return _CLASSES.get(error.code(), MusterError)(error.code(), message, _details(status))
+
+
+def _too_large(size: int, most: int) -> MusterError:
+    """A message that gRPC itself refuses, before the server has seen it and could give a reason."""
+    text = f"a message of {size:,} bytes is larger than the {most:,} that are taken; send it in several calls"
+    return ResourceExhaustedError(
+        grpc.StatusCode.RESOURCE_EXHAUSTED, text, ErrorDetails(reason=MESSAGE_TOO_LARGE)
+    )
 
 
 def _status(error: grpc.aio.AioRpcError) -> Status:
