@@ -36,8 +36,7 @@ def _admitted(snapshot: Snapshot, placer: PodPlacer, batch: Batch, domain: Domai
     """Nodes of the domain that the pods may run on as far as the nodes themselves are concerned."""
     admitted = placer.keys.admission(snapshot.signatures[batch.signature]).admitted & snapshot.nodes.present
     admitted[snapshot.nodes.slots_of(sorted(batch.excluded))] = False
-    slots = np.flatnonzero(admitted)
-    return slots if domain.slots is None else np.intersect1d(slots, domain.slots)
+    return np.flatnonzero(admitted) if domain.slots is None else domain.slots[admitted[domain.slots]]
 
 
 def _of_resource(signature: Signature, resource: str, free: IntArray, number: int) -> Reason:
