@@ -119,6 +119,30 @@ def test_pods_that_wait_for_members_say_so(command: Command) -> None:
     assert "PodGroup default/crew is not ready" in command("get", "pods").stdout
 
 
+def test_a_pod_that_nobody_here_tries_says_for_whom_it_waits(command: Command) -> None:
+    text = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {schedulerName: other}}"
+    command("apply", "-f", "-", text=text)
+
+    assert "not tried yet by scheduler 'other'" in command("get", "pods").stdout
+
+
+def test_what_is_not_found_is_named_once(command: Command) -> None:
+    command("apply", "-f", "-", text=LARGE)
+
+    result = command("schedule", "podgroup/nope")
+
+    assert result.exit_code == 1
+    assert result.stderr.count("PodGroup default/nope") == 1
+
+
+def test_what_was_not_decided_has_no_duration(command: Command) -> None:
+    command("apply", "-f", "-", text=GANG.replace("minCount: 2", "minCount: 3"))
+
+    result = command("schedule", "podgroup/crew")
+
+    assert "podgroup/crew gated: 2 of 3 members\nnot stored, revision 1\n" in result.stdout
+
+
 def test_the_queue_shows_pods_whose_group_is_missing(command: Command) -> None:
     text = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {schedulingGroup: {podGroupName: late}}}"
     command("apply", "-f", "-", text=text)

@@ -74,6 +74,12 @@ def test_pods_beside_a_gated_one_name_their_group(trees: TreeCluster) -> None:
     assert trees.says(CREW)[2] == "held by the scheduling gates of 1 pod"
 
 
+def test_a_gang_with_gates_that_is_short_too_says_both(trees: TreeCluster) -> None:
+    trees.apply(CREW, gated(pods(CREW, 1)[0]))
+
+    assert trees.says(CREW)[2] == "1 of 3 members, held by the scheduling gates of 1 pod"
+
+
 def test_pods_of_a_marked_group_name_the_mark(trees: TreeCluster) -> None:
     trees.apply(CREW, *pods(CREW, 2))
 

@@ -143,8 +143,10 @@ def _summary(decision: Decision) -> str:
 
 
 def _facts(decision: Decision) -> str:
-    facts = [f"decision {decision.id or '(not stored)'}", f"revision {decision.revision}"]
-    facts.append(f"took {decision.duration.ToTimedelta().total_seconds() * 1_000:.1f} ms")
+    facts = [f"decision {decision.id}" if decision.id else "not stored", f"revision {decision.revision}"]
+    seconds = decision.duration.ToTimedelta().total_seconds()
+    if seconds:
+        facts.append(f"took {seconds * 1_000:.1f} ms")
     if decision.profile:
         facts.append(f"profile {decision.profile}")
     if decision.trace_id:

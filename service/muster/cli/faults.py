@@ -43,7 +43,11 @@ def _status_lines(error: MusterError, server: str, origins: Sequence[str]) -> It
         yield f"  {precondition.subject}"
         yield f"    {precondition.type}: {precondition.description}"
     for resource in details.resources:
-        yield f"  {resource.type} {resource.name}"
+        named = (
+            resource.name if resource.name.startswith(resource.type) else f"{resource.type} {resource.name}"
+        )
+        if named not in error.message:
+            yield f"  {named}"
     left_out = int(details.metadata.get("violations_total", 0)) - int(
         details.metadata.get("violations_shown", 0)
     )

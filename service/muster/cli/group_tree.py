@@ -15,12 +15,11 @@ from rich.markup import escape
 from muster.cli.decision_views import decision_line, domain_remarks, outcome_words, search_line
 from muster.cli.hierarchy import AnyGroup, Hierarchy, Key, Tally, below, is_marked
 from muster.cli.kinds import ref, shown_ref
-from muster.cli.object_tables import STYLES, judgement, why
+from muster.cli.object_tables import PENDING, STYLES, judgement, why
 from muster.cli.tree_drawing import Branch, drawn, held_of, number_of, short_domain, short_ref
 from muster.v1.decision_pb2 import Decision, GroupResult
 from muster.v1.pod_group_pb2 import PodGroup
 
-PENDING = "Pending"
 NO_LABEL = "(none)"
 # Legal hierarchies have four levels; of longer chains the top is enough to see what is wrong.
 LEVELS_DRAWN = 8

@@ -19,6 +19,8 @@ from muster.v1.workload_pb2 import Workload
 
 # What is not worth a column: of kinds without namespaces, and of those who named none.
 USUAL_NAMESPACES = frozenset({"", "default"})
+USUAL_SCHEDULERS = frozenset({"", "default-scheduler"})
+PENDING = "Pending"
 USUAL_RESOURCES = ("cpu", "memory", "pods")
 STYLES = {"True": "green", "False": "yellow"}
 
@@ -44,8 +46,8 @@ def pod_state(pod: Pod) -> str:
     """One word on where a pod is in its life."""
     if pod.metadata.HasField("deletion_timestamp"):
         return "Leaving"
-    phase = pod.status.phase or "Pending"
-    return "Bound" if phase == "Pending" and pod.spec.node_name else phase
+    phase = pod.status.phase or PENDING
+    return "Bound" if phase == PENDING and pod.spec.node_name else phase
 
 
 def judgement(group: PodGroup | CompositePodGroup) -> tuple[str, str, str]:
@@ -86,7 +88,15 @@ def why(pod: Pod) -> str:
     if disrupted is not None and disrupted.status == "True":
         return disrupted.message
     scheduled = _condition(pod.status.conditions, "PodScheduled")
-    return scheduled.message if scheduled is not None and scheduled.status != "True" else ""
+    if scheduled is not None:
+        return scheduled.message if scheduled.status != "True" else ""
+    return "" if pod.spec.node_name or pod_state(pod) != PENDING else f"not tried yet{_by_whom(pod)}"
+
+
+def _by_whom(pod: Pod) -> str:
+    """The scheduler of a pod, unless it is the usual one; one that is not served here never tries it."""
+    name = pod.spec.scheduler_name
+    return f" by scheduler {name!r}" if name not in USUAL_SCHEDULERS else ""
 
 
 def _group(group: PodGroup | CompositePodGroup) -> Sequence[str]:

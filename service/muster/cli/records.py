@@ -57,8 +57,9 @@ def _show_queue(response: GetQueueResponse) -> None:
         show(escape(f"{shown_ref(pending.ref)} waits for {shown_ref(pending.missing)}"))
     counts = [f"{each.count} {_state_word(each.state)}" for each in response.counts]
     groups, pods = response.pending_pod_group_count, response.pending_pod_group_member_count
-    if groups or pods:
-        counts.append(f"{number_of(groups, 'group')} and {number_of(pods, 'pod')} without their root")
+    rootless = [number_of(count, word) for count, word in ((groups, "group"), (pods, "pod")) if count]
+    if rootless:
+        counts.append(f"{' and '.join(rootless)} without a root")
     show(f"{', '.join(counts) or 'empty'} at revision {response.revision}")
 
 

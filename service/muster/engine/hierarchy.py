@@ -234,13 +234,15 @@ def _leaf_shortage(state: ClusterState, group: PodGroup, *, root_is_scheduled: b
     held = held_count(members, root_is_scheduled=root_is_scheduled)
     minimum = group.spec.required_minimum
     gated = members.counts[Standing.GATED]
-    if gated and held < minimum:
-        return gates_hold(gated)
     present = held + members.unbound
-    if present >= minimum:
-        return None
-    foreign = members.counts[Standing.FOREIGN]
-    return f"{present} of {number_of(minimum, 'member')}{_of_other_schedulers(members) if foreign else ''}"
+    short: list[str] = []
+    if present < minimum:
+        short.append(f"{present} of {number_of(minimum, 'member')}")
+        if members.counts[Standing.FOREIGN]:
+            short.append(_of_other_schedulers(members))
+    if gated and held < minimum:
+        short.append(gates_hold(gated))
+    return ", ".join(short) or None
 
 
 def _of_other_schedulers(members: Members) -> str:
@@ -249,4 +251,4 @@ def _of_other_schedulers(members: Members) -> str:
     names = sorted({repr(pod.spec.scheduler_name) for pod in pods})
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     named = f"{', '.join(names[:_MOST_NAMED])}{more}"
-    return f", and {number_of(len(pods), 'pod')} of a scheduler that is not served here: {named}"
+    return f"and {number_of(len(pods), 'pod')} of a scheduler that is not served here: {named}"
