@@ -72,7 +72,9 @@ def with_minimum(world: World, group: str, minimum: int) -> World:
 def with_nodes(world: World, like: str, count: int) -> World:
     template = next(node for node in world.nodes if node.name == like)
     added = tuple(
-        replace(template, name=f"new-{i}", labels={**template.labels, HOSTNAME: f"new-{i}"})
+        replace(
+            template, name=f"new-{i}", labels={**template.labels, HOSTNAME: f"new-{i}"}, unschedulable=False
+        )
         for i in range(count)
     )
     return replace(world, nodes=world.nodes + added)

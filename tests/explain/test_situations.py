@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from muster.core.decision import Status
+from tests.dsl import node, pod
 from tests.explain.applied import applied, one_less
 from tests.explain.situations import LEAF, LEVELS, SITUATIONS, Situation
 from tests.explain.world import Explained, World
@@ -63,3 +64,15 @@ def assert_true(world: World, told: Explained) -> None:
         if help_.proved:
             for less in one_less(world, help_):
                 assert not less.schedules(), f"one less than: {help_.message}"
+
+
+def test_a_pod_without_a_group_is_explained_like_a_group() -> None:
+    nodes = (node("a", "1"), node("b", "4", unschedulable=True))
+    world = World(nodes, pod("p", cpu="2"))
+
+    told = world.explained()
+
+    assert told.root["FIRST_FAILURE"].details["kind"] == "Pod"
+    assert told.root["MISSING_ROOM"].details["missing"] == "1"
+    assert told.messages == ["make 1 node schedulable again: b", "add 1 node like b"]
+    assert_true(world, told)

@@ -6,14 +6,13 @@ Filters are dropped from the profile for the trial, which is what pods without t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from muster.core.decide import decide
 from muster.core.deltas import NodePut
+from muster.core.explain.dropped_filters import CORDON, without_filter
 from muster.core.explain.explanation import Help, HelpCode
 from muster.core.explain.nodes_to_add import node_like
 from muster.core.explain.trials import Trials, groups_below, replaced
-from muster.core.framework import Profile
 from muster.core.messages import number_of
 from muster.core.observer import NullObserver
 from muster.core.preemption_units import PromisedRoom
@@ -23,10 +22,7 @@ from muster.model.meta import ObjectKey
 from muster.model.variations import varied
 
 TOPOLOGY = "TOPOLOGY"
-_CORDON = "NODE_UNSCHEDULABLE"
 _NODE_KIND = "Node"
-_OF_THE_SAME = {"TOPOLOGY_SPREAD_KEY": ("TOPOLOGY_SPREAD",)}
-"""A constraint that is not there refuses nodes by no filter."""
 _WORDS = {
     "NODE_TAINTED": "let its pods tolerate the taints of nodes",
     "NODE_AFFINITY": "drop node selector and required node affinity of its pods",
@@ -43,7 +39,7 @@ def relaxed_constraints(trials: Trials) -> Iterator[Help]:
     """A help for each constraint that is enough to relax."""
     yield from _topology(trials)
     for code in _refusing(trials):
-        if code == _CORDON:
+        if code == CORDON:
             yield from _uncordoned(trials)
         else:
             without = without_filter(trials.profile, code)
@@ -66,16 +62,6 @@ def _refusing(trials: Trials) -> list[str]:
                 codes.add(item.code)
         codes |= {item.code for item in profile.pod_filters if item.concerns(signature, snapshot)}
     return sorted(codes)
-
-
-def without_filter(profile: Profile, code: str) -> Profile | None:
-    """The profile without the filter of this code, and without those of the same constraint; None if it has none."""
-    dropped = {code, *_OF_THE_SAME.get(code, ())}
-    node_filters = tuple(item for item in profile.node_filters if item.code not in dropped)
-    pod_filters = tuple(item for item in profile.pod_filters if item.code not in dropped)
-    if (node_filters, pod_filters) == (profile.node_filters, profile.pod_filters):
-        return None
-    return replace(profile, node_filters=node_filters, pod_filters=pod_filters)
 
 
 def _topology(trials: Trials) -> Iterator[Help]:
@@ -103,7 +89,7 @@ def _of_filter(trials: Trials, code: str, words: str) -> Help:
 
 def _uncordoned(trials: Trials) -> Iterator[Help]:
     """The unschedulable nodes that its pods would use, if they were schedulable."""
-    without = without_filter(trials.profile, _CORDON)
+    without = without_filter(trials.profile, CORDON)
     if without is None or not trials.quick(profile=without):
         return
     nodes = trials.snapshot.nodes

@@ -14,6 +14,7 @@ import numpy as np
 from muster.core.candidate_outcomes import CLOSEST_DOMAIN
 from muster.core.decision import GroupResult
 from muster.core.explain.amounts import quantity
+from muster.core.explain.dropped_filters import CORDON, without_filter
 from muster.core.explain.explanation import (
     DOMAIN_FAILED,
     DOMAIN_RULED_OUT,
@@ -127,7 +128,7 @@ def _kinds(trials: Trials, keys: list[str]) -> list[_Kind]:
     kinds: dict[bytes, _Kind] = {}
     offers = np.ascontiguousarray(nodes.allocatable.T)
     verdicts = np.ascontiguousarray(admits.T)
-    able = admits.any(axis=0) & nodes.present & ~nodes.unschedulable
+    able = admits.any(axis=0) & nodes.present
     for slot in nodes.order.tolist():
         if able[slot]:
             kind = kinds.setdefault(offers[slot].tobytes() + verdicts[slot].tobytes(), _Kind())
@@ -138,9 +139,9 @@ def _kinds(trials: Trials, keys: list[str]) -> list[_Kind]:
 
 
 def _takers(trials: Trials, unit: Unit) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
-    """[signatures, slots] whether the node, were it empty, takes such a pod."""
+    """[signatures, slots] whether the node, were it empty and schedulable, takes such a pod."""
     snapshot = trials.snapshot
-    placer = placer_of(snapshot, trials.profile)
+    placer = placer_of(snapshot, without_filter(trials.profile, CORDON) or trials.profile)
     wanted = sorted({index for leaf in leaves(unit.root) for index in leaf.pods.signatures})
     rows = []
     for index in wanted:
