@@ -1,9 +1,7 @@
-"""schedule, preempt, explain, simulate, queue and decisions against a real service."""
+"""schedule, preempt, queue and decisions against a real service."""
 
 import json
 from pathlib import Path
-
-import pytest
 
 from tests.cli.conftest import GANG, Command
 
@@ -166,16 +164,3 @@ def test_a_decision_that_does_not_exist_is_exit_status_1(command: Command, manif
     command("apply", "-f", str(manifests))
 
     assert command("decision", "999").exit_code == 1
-
-
-@pytest.mark.parametrize("arguments", [["explain", "podgroup/crew"], ["simulate"]])
-def test_what_a_server_does_not_offer_is_exit_status_1_with_its_reason(
-    command: Command, manifests: Path, arguments: list[str]
-) -> None:
-    command("apply", "-f", str(manifests))
-    command("schedule", "podgroup/crew")
-
-    result = command(*arguments)
-
-    assert result.exit_code in {0, 1}
-    assert result.stdout or "UNIMPLEMENTED" in result.stderr

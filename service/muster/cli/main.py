@@ -9,9 +9,11 @@ from muster.cli.explain import explain
 from muster.cli.objects import apply, delete, get, watch
 from muster.cli.records import decision, decisions, queue
 from muster.cli.replay import replay
+from muster.cli.replay_decision import replay_decision
 from muster.cli.service import health, serve, version
 from muster.cli.session import global_options
-from muster.cli.units import preempt, schedule, simulate
+from muster.cli.simulate import simulate
+from muster.cli.units import preempt, schedule
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -37,6 +39,7 @@ for _command in (
     queue,
     decisions,
     decision,
+    replay_decision,
     health,
     version,
     demo,
