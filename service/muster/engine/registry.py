@@ -48,13 +48,14 @@ SECOND_US = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """How this process runs. Retentions in seconds, but for `log_revisions`."""
+    """How this process runs. Retentions in seconds, but for `log_revisions` and `most_decisions`."""
 
     clients_evict: bool = False
     workers: int = 1
     log_seconds: int = 3_600
     log_revisions: int = 100_000
     decision_seconds: int = 7 * 86_400
+    most_decisions: int = 1_000_000
     request_seconds: int = 86_400
     compaction_seconds: float = 30.0
 
@@ -241,6 +242,7 @@ class ClusterRegistry:
                 log_before_revision=revision,
                 requests_before_us=now_us - options.request_seconds * SECOND_US,
                 decisions_before_revision=decisions,
+                most_decisions=options.most_decisions,
             )
         )
 
