@@ -168,3 +168,18 @@ def test_old_decisions_are_forgotten_with_their_assignments(store: SqlStore, led
     )
 
     assert store.list_decisions("main") == [later]
+
+
+def test_only_the_newest_decisions_are_kept_where_there_are_more(store: SqlStore, ledger: Ledger) -> None:
+    _keep(ledger, *map(_nth, range(1, 7)))
+
+    store.compact(
+        "main",
+        ledger.token,
+        log_before_revision=0,
+        requests_before_us=0,
+        decisions_before_revision=0,
+        most_decisions=2,
+    )
+
+    assert store.list_decisions("main") == [_nth(6), _nth(5)]

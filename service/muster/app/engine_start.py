@@ -71,6 +71,7 @@ async def started_engine(settings: Settings, telemetry: EngineTelemetry) -> Sche
             log_seconds=settings.log_retention_seconds,
             log_revisions=settings.log_retention_revisions,
             decision_seconds=settings.decision_retention_seconds,
+            most_decisions=settings.decision_retention_count,
         ),
     )
     await engine.start()

@@ -61,6 +61,9 @@ class Settings(BaseSettings):
         100_000, ge=1_000, description="how many revisions a watch can go back"
     )
     decision_retention_seconds: int = Field(7 * 86_400, ge=60, description="how long decisions are kept")
+    decision_retention_count: int = Field(
+        1_000_000, ge=1_000, description="how many decisions of a cluster are kept, the newest ones"
+    )
     tls_cert: Path | None = Field(None, description="PEM file of the server's certificate chain")
     tls_key: Path | None = Field(None, description="PEM file of its key")
     client_ca: Path | None = Field(None, description="PEM file: clients must show a certificate signed by it")

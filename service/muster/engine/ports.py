@@ -275,8 +275,12 @@ class Store(Protocol):
         log_before_revision: int,
         requests_before_us: int,
         decisions_before_revision: int,
+        most_decisions: int | None = None,
     ) -> None:
-        """Forget log entries, requests and decisions below these bounds, and shared values that nothing uses any more."""
+        """Forget log entries, requests and decisions below these bounds, and shared values that nothing uses any more.
+
+        most_decisions: how many of the others are kept, the newest ones; None: all.
+        """
         ...
 
     def find_request(self, cluster: str, method: str, request_id: str) -> RequestRecord | None: ...

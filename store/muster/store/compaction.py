@@ -44,8 +44,12 @@ def forget_requests(connection: Connection, cluster_id: int, before_us: int) -> 
     )
 
 
-def forget_decisions(connection: Connection, cluster_id: int, before_revision: int) -> None:
-    """Remove the decisions below a revision, with their assignments."""
+def forget_decisions(connection: Connection, cluster_id: int, before_revision: int, most: int | None) -> None:
+    """Remove the decisions below a revision, and all but the newest so many, with their assignments."""
+    if most is not None:
+        newest = select(decisions.c.revision).where(decisions.c.cluster_id == cluster_id)
+        first_too_old = newest.order_by(decisions.c.revision.desc()).offset(most).limit(1)
+        before_revision = max(before_revision, (connection.execute(first_too_old).scalar() or -1) + 1)
     old = (decisions.c.cluster_id == cluster_id) & (decisions.c.revision < before_revision)
     their_ids = select(decisions.c.id).where(old)
     connection.execute(

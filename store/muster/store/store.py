@@ -164,6 +164,7 @@ class SqlStore:
         log_before_revision: int,
         requests_before_us: int,
         decisions_before_revision: int,
+        most_decisions: int | None = None,
     ) -> None:
         """Delete history below the bounds in one transaction; what the kept log refers to stays. Raises FencedError."""
         with self._database.write() as connection:
@@ -172,7 +173,7 @@ class SqlStore:
             if cluster_id is not None:
                 compaction.forget_log(connection, cluster_id, log_before_revision)
                 compaction.forget_requests(connection, cluster_id, requests_before_us)
-                compaction.forget_decisions(connection, cluster_id, decisions_before_revision)
+                compaction.forget_decisions(connection, cluster_id, decisions_before_revision, most_decisions)
                 compaction.forget_unused_values(connection, self._database.bulk, cluster_id)
         # The ids of values that are gone must not be used again.
         self._known.pop(cluster, None)
