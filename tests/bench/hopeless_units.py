@@ -35,7 +35,7 @@ CLIENTS = 4
 GANGS_A_TURN = 160
 GANG_SIZE = 8
 MEMBERS_OF_HOPELESS_GANG = 20
-WARM_UP_SECONDS = 10
+WARM_UP_SECONDS = 30
 
 
 def hopeless(number: int) -> Iterator[list[Object]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from muster.engine.ports import QueuedUnit, UnitState
 from muster.model.meta import POD
+from muster.model.variations import varied
 
 SECOND_US = 1_000_000
 POD_BACKOFF_CAP_SECONDS = 10
@@ -16,6 +17,18 @@ def backoff_end_us(now_us: int, attempts: int, kind: str) -> int:
     cap = POD_BACKOFF_CAP_SECONDS if kind == POD else GROUP_BACKOFF_CAP_SECONDS
     seconds = min(1 << min(attempts - 1, 10), cap)
     return full_second(now_us + seconds * SECOND_US)
+
+
+def no_later_than_now(row: QueuedUnit, now_us: int) -> QueuedUnit:
+    """The row, its times cut down to what they would be after a failure of now: for a clock that was put back."""
+    longest_us = backoff_end_us(now_us, max(row.attempts, 1), row.key.kind)
+    if row.last_attempt_us <= now_us and row.not_before_us <= longest_us:
+        return row
+    return varied(
+        row,
+        not_before_us=min(row.not_before_us, longest_us),
+        last_attempt_us=min(row.last_attempt_us, now_us),
+    )
 
 
 def full_second(at_us: int) -> int:

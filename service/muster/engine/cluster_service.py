@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from contextvars import Context
 from typing import TypeVar
 
@@ -50,6 +49,7 @@ class ClusterService:
         self.revisions = revisions
         self.decisions = decisions
         self.available = True
+        self._seen_us: int | None = None
         self._tools = tools
         self._lost = lost
         self._followers: Askers[DecisionRecord] = Askers()
@@ -69,8 +69,7 @@ class ClusterService:
         """Finish what is in work."""
         if self._timers is not None:
             self._timers.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._timers
+            await asyncio.wait([self._timers])
         await self.cycles.stop()
 
     def replace(self, cluster: Cluster) -> None:
@@ -78,6 +77,7 @@ class ClusterService:
         self.cluster = cluster
         self.cycles = CycleRunner(cluster, self._tools, self._decided, self._in_doubt)
         self.available = True
+        self._seen_us = None
         self.start()
 
     def check_available(self) -> None:
@@ -173,13 +173,21 @@ class ClusterService:
         while True:
             await asyncio.sleep(self._sleep_seconds())
             if self.available:
-                self._tick()
-                self._tell_in_vain()
+                try:
+                    self._tick()
+                    self._tell_in_vain()
+                except Exception:  # noqa: BLE001 - no error may leave the cluster without timers
+                    _LOG.exception("the timers of cluster %s broke", self.cluster.name)
+                    if self.available:
+                        self._in_doubt()
 
     def _tick(self) -> None:
         cluster, now_us = self.cluster, self._tools.clock.now_us()
+        if self._clock_went_back(now_us):
+            cluster.queue.time_went_back(now_us)
         if cluster.forgive_bindings(now_us):
             cluster.queue.happened((EventKind.BINDING_FORGIVEN,), now_us)
+            self.cycles.wake()
         if any(until_us <= now_us for until_us in cluster.leaving_until.values()):
             self.write(self._end_grace)
         if cluster.waits.overdue(now_us):
@@ -187,6 +195,11 @@ class ClusterService:
         if cluster.queue.due(now_us):
             self.cycles.wake()
         self._tools.writer.schedule(cluster)
+
+    def _clock_went_back(self, now_us: int) -> bool:
+        """Whether the wall clock is behind what it said before, here or in the process that ran before this one."""
+        before_us, self._seen_us = self._seen_us, now_us
+        return before_us is None or now_us < before_us
 
     def _sleep_seconds(self) -> float:
         now_us = self._tools.clock.now_us()

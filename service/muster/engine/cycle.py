@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass
 
@@ -21,6 +20,7 @@ from muster.core.tree import Unit
 from muster.engine.askers import Askers
 from muster.engine.binder import (
     PodsByOrdinal,
+    as_told,
     commit_decision,
     named_columns,
     pods_by_ordinal,
@@ -103,8 +103,7 @@ class CycleRunner:
         self._stopping = True
         self._wake.set()
         if self._running is not None:
-            with suppress(asyncio.CancelledError):
-                await self._running
+            await asyncio.wait([self._running])
 
     async def _run(self) -> None:
         while not self._stopping:
@@ -113,6 +112,10 @@ class CycleRunner:
                 await self._drain_queue()
             except UnavailableError:
                 return  # the cluster is loaded again, and with it come cycles of its own
+            except Exception:  # noqa: BLE001 - no error may leave the units of the cluster without cycles
+                _LOG.exception("the cycles of cluster %s broke", self._cluster.name)
+                self._give_up()
+                return
             if not self._stopping:
                 await self._wake.wait()
 
@@ -313,12 +316,17 @@ class CycleRunner:
             mutation = Mutation(self._cluster, now_us)
             record = commit_decision(self._cluster, unit, record, mutation, self._eviction(record.profile))
         except Exception:  # whatever it was: what is in memory may be half of a revision
-            self._stopping = True
-            self._lost()
+            self._give_up()
             raise
         self._decided(record)
         self._probes.tell(unit.key, record)
         return record
+
+    def _give_up(self) -> None:
+        """End these cycles; the cluster is loaded again, once, and with it come others."""
+        if not self._stopping:
+            self._stopping = True
+            self._lost()
 
     def _eviction(self, profile: str) -> Eviction:
         tools = self._tools
@@ -352,7 +360,7 @@ def uncommitted(
         id="",
         revision=verdict.snapshot_revision,
         snapshot_revision=verdict.snapshot_revision,
-        decision=decision,
+        decision=as_told(cluster, decision),
         assignments=named_columns(decision.assignments, pods),
         profile=verdict.profile,
         create_us=now_us,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from muster.core.decide import decide_and_assume
 from muster.core.decision import Decision, DecisionCode, Search, SearchEnd
@@ -27,6 +28,7 @@ from muster.telemetry.facts import CycleFacts
 INLINE_PODS = 64
 INLINE_WORK = 400_000
 NO_SEARCH = Fraction(0)
+_OUR_PLUGINS = "muster.plugins."
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ class Decider:
             return Verdict(fault, profile.name, cycle, revision, started, 0.0, unit)
         snapshot = cluster.feed.flush()
         unit = cluster.searches.allowed(unit, snapshot, profile)
-        made = self._here(snapshot, unit, profile, cycle) if self._is_small(unit) else None
+        made = self._here(snapshot, unit, profile, cycle) if self._is_small(unit, profile) else None
         if made is None:
             made = await self._elsewhere(unit, profile, cycle)
         if made.decision.asks_for_victims:
@@ -136,9 +138,11 @@ class Decider:
             return await self._elsewhere(varied(unit, searched=None), profile, cycle)
         return answer
 
-    def _is_small(self, unit: Unit) -> bool:
+    def _is_small(self, unit: Unit, profile: Profile) -> bool:
         if self._pool.is_empty:
             return True
+        if not _is_our_own(profile):
+            return False
         pods = unit.pod_count
         nodes = len(self._cluster.state.objects["Node"])
         return pods <= 1 or (pods <= INLINE_PODS and pods * nodes <= INLINE_WORK)
@@ -152,6 +156,16 @@ class Decider:
                 if name in self._profiles:
                     return self._profiles[name]
         return next(iter(self._profiles.values()))
+
+
+@lru_cache(maxsize=64)
+def _is_our_own(profile: Profile) -> bool:
+    """Whether all plugins are known to be quick. Others might hang, which only a worker can be stopped from."""
+    plugins: list[object] = [*profile.node_filters, *profile.pod_filters]
+    plugins += [each.plugin for each in profile.node_scores]
+    plugins += [each.plugin for each in profile.fit_scores]
+    plugins += [each.plugin for each in profile.pod_scores]
+    return all(type(each).__module__.startswith(_OUR_PLUGINS) for each in plugins)
 
 
 def _is_worth_a_search(decision: Decision, unit: Unit, profile: Profile) -> bool:

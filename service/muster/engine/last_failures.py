@@ -56,6 +56,8 @@ class LastFailures:
     def __init__(self) -> None:
         self._known: dict[ObjectKey, _Failure] = {}
         self._bytes = 0
+        self._fits: dict[Needs, int] = {}
+        self._fits_at = -1
 
     def __len__(self) -> int:
         return len(self._known)
@@ -104,7 +106,16 @@ class LastFailures:
             self._bytes -= gone.size
 
     def _fitting(self, snapshot: Snapshot, needs: Needs, profile: Profile) -> int:
-        """How many pods of the only shape nodes hold, each by itself."""
+        """How many pods of the only shape nodes hold, each by itself; worked out once for units that return together."""
+        if self._fits_at != snapshot.version:
+            self._fits.clear()
+            self._fits_at = snapshot.version
+        known = self._fits.get(needs)
+        if known is None:
+            known = self._fits[needs] = self._counted(snapshot, needs, profile)
+        return known
+
+    def _counted(self, snapshot: Snapshot, needs: Needs, profile: Profile) -> int:
         row = placer_of(snapshot, profile).keys.admission(snapshot.signatures[needs.shapes[0]])
         room = self._room(snapshot, needs)
         fitting = np.where(row.admitted, MANY, 0)

@@ -212,11 +212,16 @@ class ClusterRegistry:
     async def _load_patiently(self, name: str) -> Cluster:
         while True:
             try:
-                names = await asyncio.to_thread(self._store.list_clusters)
-                return await self._load(name, created=name not in names)
+                return await self._load(name, created=not await self._is_stored(name))
             except StoreUnavailableError:
                 _LOG.warning("the store does not answer; cluster %s waits", name)
                 await asyncio.sleep(RELOAD_PAUSE_SECONDS)
+
+    async def _is_stored(self, name: str) -> bool:
+        """Whether the store holds the cluster, once what is being committed has been."""
+        names: list[str] = []
+        await self._writer.run_apart(lambda: names.extend(self._store.list_clusters()))
+        return name in names
 
     async def _compact_for_ever(self) -> None:
         while True:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from muster.core.needs import Needs
-from muster.engine.backoff import SECOND_US, backoff_end_us, full_second, timer_us
+from muster.engine.backoff import SECOND_US, backoff_end_us, full_second, no_later_than_now, timer_us
 from muster.engine.changes import Change
 from muster.engine.ports import QueuedUnit, UnitState
 from muster.engine.queueing_hints import EventKind
@@ -307,9 +307,7 @@ class SchedulingQueue:
         kinds = tuple(dict.fromkeys(events))
         for flight in self._in_flight.values():
             flight.events.update(dict.fromkeys(kinds))
-        if not kinds or not len(self._waiting):
-            return
-        for key, helping in self._waiting.helped(kinds, change):
+        for key, helping in self._waiting.helped(kinds, change) if kinds else ():
             row = self.rows[key]
             if row.state is UnitState.WAITING_FOR_PREEMPTION and row.not_before_us > now_us:
                 self._retries[key] = None
@@ -332,6 +330,13 @@ class SchedulingQueue:
                 self._move(varied(row, state=UnitState.ACTIVE), _TIMED[row.state])
                 woken = True
         return woken
+
+    def time_went_back(self, now_us: int) -> None:
+        """The clock shows less than it did: no unit waits longer for that than for a failure of now."""
+        for row in list(self.rows.values()):
+            sooner = no_later_than_now(row, now_us)
+            if sooner != row:
+                self._move(sooner, "ClockWentBack")
 
     def next_due_us(self) -> int | None:
         """When `due` has work next."""
