@@ -179,6 +179,20 @@ def test_a_dry_run_names_victims_and_evicts_nobody(cluster: Cluster) -> None:
     assert cluster.bound() == {"low-0", "low-1"}
 
 
+def test_a_dry_run_of_a_unit_that_waits_says_what_it_waits_for(client_evicts: Cluster) -> None:
+    client_evicts.apply(node("n", "2"), *running(2), *high(2))
+    client_evicts.schedule("PodGroup", "high")
+
+    decisions = [
+        preempt(client_evicts, dry=True),
+        client_evicts.schedule("PodGroup", "high", dry=True).decision,
+    ]
+
+    waiting = "waiting for preemption of 2 pods"
+    assert [decision.message for decision in decisions] == [waiting, waiting]
+    assert decisions[0].preemption.not_possible == f"nobody else is evicted while the unit is {waiting}"
+
+
 def test_preempt_does_not_wait_for_a_backoff(cluster: Cluster) -> None:
     in_backoff(cluster)
 

@@ -151,7 +151,7 @@ def commit_decision(
     eviction: Eviction = _SERVER_EVICTS,
 ) -> DecisionRecord:
     """Write the decision as one revision; returns the record with its columns. `mutation` is fresh."""
-    decision = _told(cluster, record.decision)
+    decision = as_told(cluster, record.decision)
     pods = pods_by_ordinal(cluster, unit)
     mutation.settled_units.add(unit.key)
     columns = _bind(mutation, decision.assignments, pods)
@@ -180,12 +180,13 @@ def commit_decision(
     return record
 
 
-def _told(cluster: Cluster, decision: Decision) -> Decision:
+def as_told(cluster: Cluster, decision: Decision) -> Decision:
     """The decision with a message that tells of the pods that the unit waits for, or waited for in vain."""
     if decision.code is DecisionCode.WAITING_FOR_PREEMPTION and decision.preemption is None:
         return varied(decision, message=waiting_message(len(cluster.waits.left(decision.unit))))
     stayed = stayed_message(cluster, decision.unit)
-    if not stayed or decision.assignments.pods:
+    fits = decision.assignments.pods or decision.code is DecisionCode.FITS_WITHOUT_PREEMPTION
+    if not stayed or fits:
         return decision
     return varied(decision, message=f"{decision.message}; {stayed}")
 
