@@ -62,6 +62,7 @@ def allowed(cluster: TreeCluster) -> dict[str, tuple[int, set[str]]]:
         (budget(at_most="1"), 3, 1, DisruptionStatus(0, 3, 3, 4)),
         (budget(at_most="1"), 2, 2, DisruptionStatus(0, 2, 3, 4)),
         (budget(at_most="30%"), 4, 0, DisruptionStatus(2, 4, 2, 4)),
+        (budget(at_most="75%"), 2, 2, DisruptionStatus(1, 2, 1, 4)),
         (budget(at_most="9"), 2, 0, DisruptionStatus(9, 2, 0, 2)),
     ],
     ids=lambda value: (

@@ -90,6 +90,7 @@ def test_a_wait_that_takes_too_long_ends_and_the_condition_names_who_stayed() ->
     assert nominated(cluster) == {}
     expected = f"2 pods did not leave in time: Pod default/{stayed[0]}, Pod default/{stayed[1]}"
     assert expected in cluster.says(group)[2]
+    assert expected in cluster.says(cluster.pod("high-0"))[2]
     assert cluster.cycles() == [UNSCHEDULABLE]
     assert expected in cluster.says(group)[2]
 
