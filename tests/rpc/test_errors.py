@@ -16,7 +16,6 @@ from muster.engine.errors import (
     Refusal,
     ResourceExhaustedError,
     UnavailableError,
-    UnimplementedError,
 )
 from muster.engine.ports import FencedError, StoreUnavailableError
 from muster.v1 import cluster_service_pb2 as pb
@@ -106,9 +105,6 @@ async def answer_to(api: Api, engine: FakeEngine, refusal: Exception) -> Refused
                 id=reason,
             )
             for reason in ("SERVER_DRAINING", "NO_CLUSTER_OWNER", "STORE_UNAVAILABLE")
-        ),
-        pytest.param(
-            UnimplementedError("NOT_OFFERED", "m"), grpc.StatusCode.UNIMPLEMENTED, None, id="NOT_OFFERED"
         ),
     ],
 )

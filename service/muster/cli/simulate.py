@@ -192,7 +192,7 @@ def _show_use(response: SimulateResponse) -> None:
     if totals.resources:
         show(
             table(
-                ("RESOURCE", "USED", "AFTER", "OF", "SHARE", "IN PIECES"),
+                ("RESOURCE", "BEFORE", "AFTER", "OF", "SHARE", "IN PIECES"),
                 map(_resource_row, totals.resources),
             )
         )

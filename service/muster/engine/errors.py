@@ -76,7 +76,3 @@ class ResourceExhaustedError(Refusal):
 
 class UnavailableError(Refusal):
     """UNAVAILABLE: SERVER_DRAINING, NO_CLUSTER_OWNER, STORE_UNAVAILABLE. Carries RetryInfo."""
-
-
-class UnimplementedError(Refusal):
-    """UNIMPLEMENTED: the contract names it, this server does not offer it."""

@@ -28,7 +28,6 @@ from muster.engine.errors import (
     Refusal,
     ResourceExhaustedError,
     UnavailableError,
-    UnimplementedError,
 )
 from muster.engine.ports import FencedError, StoreUnavailableError
 from muster.rpc.refusals import DeadlineError, InternalError, PermissionDeniedError, UnauthenticatedError
@@ -119,7 +118,6 @@ TABLE: dict[type[Refusal], _Row] = {
     OutOfRangeError: _Row(grpc.StatusCode.OUT_OF_RANGE),
     ResourceExhaustedError: _Row(grpc.StatusCode.RESOURCE_EXHAUSTED, retry=True),
     UnavailableError: _Row(grpc.StatusCode.UNAVAILABLE, retry=True),
-    UnimplementedError: _Row(grpc.StatusCode.UNIMPLEMENTED),
     UnauthenticatedError: _Row(grpc.StatusCode.UNAUTHENTICATED),
     PermissionDeniedError: _Row(grpc.StatusCode.PERMISSION_DENIED),
     DeadlineError: _Row(grpc.StatusCode.DEADLINE_EXCEEDED),
