@@ -6,6 +6,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 TEST_WORKERS = auto
 TEST_ARGS =
+SEEDS = 2000
 CASES = tests/scenarios
 DIR = tests/instances/families
 OUT =
@@ -14,7 +15,7 @@ LOCK = pip compile --quiet --universal --python-version 3.11 --generate-hashes -
 SERVE_ARGS =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run serve test check verify verify-format verify-lint verify-types verify-imports \
+.PHONY: help setup run serve test soak check verify verify-format verify-lint verify-types verify-imports \
 	verify-protos verify-generated verify-docker fix generate scenarios instances clients-go lock clean
 
 help: ## list what can be done
@@ -37,6 +38,9 @@ serve: setup ## serve on ./muster.db, or as SERVE_ARGS="--store URL ..." says
 
 test: setup ## run all tests, on SQLite and PostgreSQL
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) $(TEST_ARGS)
+
+soak: setup ## let SEEDS=n storms loose on the queue, 500 steps each
+	MUSTER_STORM_SEEDS=$(SEEDS) $(BIN)/python -m pytest -q -n $(TEST_WORKERS) tests/properties/test_queue_storm.py
 
 check: verify test ## all that a change must pass
 
