@@ -8,12 +8,14 @@ in the record. The decision itself is made aside, on a copy that is put back to 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Protocol
 
 from muster.core.decision import Decision
+from muster.core.observer import RecordingObserver
 from muster.engine.aside import Setting
 from muster.engine.binder import pods_by_ordinal
 from muster.engine.cluster import Cluster
@@ -32,7 +34,7 @@ from muster.engine.ports import (
 )
 from muster.engine.replica import follow, follow_wait
 from muster.engine.simulation import StoppedClock
-from muster.engine.telemetry_port import NullTelemetry
+from muster.engine.telemetry_port import NullTelemetry, StartedCycle
 from muster.engine.units import build_unit
 from muster.engine.worker_pool import WorkerPool
 from muster.model.meta import ObjectKey
@@ -79,12 +81,34 @@ class NotKeptError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """What came of it. `again`: the decision of now, None if it could not be made, which `not_possible` explains."""
+    """What came of it. `again`: the decision of now, None if it could not be made, which `not_possible` explains.
+
+    events: how it was made, as a `RecordingObserver` tells it.
+    """
 
     again: DecisionRecord | None = None
     is_same_input: bool = False
     differences: tuple[str, ...] = ()
     not_possible: str = ""
+    events: tuple[tuple[object, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _RecordedCycle:
+    observer: RecordingObserver
+    trace_id: str = ""
+    is_recording: bool = True
+
+
+class _RecordingTelemetry(NullTelemetry):
+    """Hears nothing but how cycles decide."""
+
+    def __init__(self) -> None:
+        self.observer = RecordingObserver(time.monotonic_ns)
+
+    def cycle_started(self, cluster: str, unit: ObjectKey, caller: str) -> StartedCycle:
+        """A cycle whose observer keeps what it hears."""
+        return _RecordedCycle(self.observer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,13 +203,15 @@ class RerunQuestion:
         pods = pods_by_ordinal(cluster, unit)
         digest = input_of(cluster, unit, setting.profiles[record.profile], self.way.revision).digest
         clock = StoppedClock(setting.now_us)
-        decider = Decider(cluster, clock, setting.profiles, WorkerPool(0), NullTelemetry())
+        telemetry = _RecordingTelemetry()
+        decider = Decider(cluster, clock, setting.profiles, WorkerPool(0), telemetry)
         verdict = finished(decider.verdict(unit))
         again = uncommitted(cluster, pods, verdict, verdict.decision, setting.now_us)
         return Rerun(
             again=replace(again, revision=0, input=replace(record.input, digest=digest)),
             is_same_input=digest == record.input.digest,
             differences=tuple(differing(record.decision, again.decision)),
+            events=tuple(telemetry.observer.events),
         )
 
 

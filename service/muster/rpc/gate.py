@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import grpc
 from google.protobuf.message import Message
@@ -22,6 +22,7 @@ from muster.rpc.errors import as_refusal, to_wire
 from muster.rpc.refusals import DeadlineError
 from muster.rpc.telemetry_port import RpcTelemetry
 
+Answer = TypeVar("Answer")
 Context = aio.ServicerContext[Any, Any]
 Behaviour = Callable[[Any, Context], Awaitable[Any]]
 MethodHandler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
@@ -90,7 +91,7 @@ class Gate:
             if context.time_remaining() is not None:
                 return await behaviour(request, context)
             seconds = self._default_seconds(method, request)
-            return await _within(seconds, method, behaviour(request, context))
+            return await within(seconds, method, behaviour(request, context))
 
     async def _stream(
         self, method: str, behaviour: Behaviour, request: Message | AsyncIterator[Message], context: Context
@@ -110,7 +111,8 @@ class Gate:
         return limits.simulate_seconds if method == "Simulate" else limits.deadline_seconds
 
 
-async def _within(seconds: float, method: str, work: Awaitable[Any]) -> Any:  # noqa: ANN401
+async def within(seconds: float, method: str, work: Awaitable[Answer]) -> Answer:
+    """What the work gives. Raises DeadlineError at the end of its time."""
     deadline = asyncio.timeout(seconds)
     try:
         async with deadline:

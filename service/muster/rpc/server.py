@@ -26,6 +26,7 @@ from muster.rpc.cluster_servicer import ClusterServicer, ServerIdentity
 from muster.rpc.gate import Gate
 from muster.rpc.limits import MAX_REQUEST_BYTES, ServingLimits
 from muster.rpc.pagination import KeptLists, PageTokens
+from muster.rpc.reading import Reading
 from muster.rpc.scheduler_servicer import SchedulerServicer
 from muster.rpc.telemetry_port import NullRpcTelemetry, RpcTelemetry
 from muster.v1 import (
@@ -87,7 +88,10 @@ class ServingOptions:
 
 
 class RpcServer:
-    """A server on real addresses. `start`, then `drain` once; `addresses` says where it listens."""
+    """A server on real addresses. `start`, then `drain` once; `addresses` says where it listens.
+
+    `reading` answers what is only read, for a way in beside gRPC.
+    """
 
     def __init__(
         self, engine: SchedulingEngine, options: ServingOptions, telemetry: RpcTelemetry | None = None
@@ -99,6 +103,13 @@ class RpcServer:
         # How often a client may ping; the name says less.
         pings = ("grpc.http2.min_ping_interval_without_data_ms", int(options.limits.ping_seconds * 1_000))
         self._server = aio.server(options=[*CHANNEL_OPTIONS, pings])
+        self._page_tokens = PageTokens()
+        self._units = KeptLists[PositionedUnit](
+            time.monotonic, options.limits.kept_lists, options.limits.kept_list_seconds
+        )
+        self.reading = Reading(
+            engine, self._admission, self._telemetry, options.tokens, self._page_tokens, self._units
+        )
         self._register(engine)
         self.addresses: list[str] = []
 
@@ -129,13 +140,12 @@ class RpcServer:
             self._options.uds.unlink(missing_ok=True)
 
     def _register(self, engine: SchedulingEngine) -> None:
-        limits, tokens = self._options.limits, PageTokens()
+        limits, tokens = self._options.limits, self._page_tokens
         objects = KeptLists[ClusterObject](time.monotonic, limits.kept_lists, limits.kept_list_seconds)
-        units = KeptLists[PositionedUnit](time.monotonic, limits.kept_lists, limits.kept_list_seconds)
         cluster = ClusterServicer(
             engine, self._admission, self._options.identity, self._telemetry, objects, tokens
         )
-        scheduler = SchedulerServicer(engine, self._admission, self._telemetry, units, tokens)
+        scheduler = SchedulerServicer(engine, self._admission, self._telemetry, self._units, tokens)
         # To the generated code a server is what has the two methods that register.
         gate = Gate(self._server, self._admission, self._telemetry, self._options.tokens)
         cluster_service_pb2_grpc.add_ClusterServiceServicer_to_server(cluster, cast("aio.Server", gate))
