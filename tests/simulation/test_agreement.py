@@ -1,4 +1,4 @@
-"""A simulation and what then happens agree, in random cases: MUSTER_SIMULATION_CASES says how many (120 if it does not).
+"""A simulation and what then happens agree, in random cases: MUSTER_SIMULATION_CASES says how many (60 if it does not).
 
 Each case adds a unit to a cluster that runs already, and at times a node or a budget, or takes pods away. It is
 simulated, done for real, and the unit's first decision compared: placements, results, victims, how the search ended.
@@ -21,7 +21,7 @@ from tests.endtoend.cluster import CALL_SECONDS, WAIT_SECONDS, identity
 from tests.simulation import random_cases
 from tests.simulation.asking import Simulated
 
-CASES = int(os.environ.get("MUSTER_SIMULATION_CASES", "120"))
+CASES = int(os.environ.get("MUSTER_SIMULATION_CASES", "60"))
 CASES_A_CLUSTER = 20
 _KINDS = {"pod": "Pod", "pod_group": "PodGroup", "composite_pod_group": "CompositePodGroup"}
 

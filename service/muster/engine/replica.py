@@ -11,8 +11,10 @@ import io
 import pickle
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import islice
+from operator import attrgetter
+from typing import Any
 
 from muster.core.signature import Signature
 from muster.engine.cluster import Cluster
@@ -23,9 +25,15 @@ from muster.engine.ports import ClusterWrites, LoadedCluster, PreemptionWait
 from muster.model.disruption import PodDisruptionBudget
 from muster.model.meta import ObjectKey
 from muster.model.objects import ClusterObject
+from muster.model.pod import Pod
+from muster.model.variations import variation
 
 SLICE = 500
 MOST_BEHIND = 50_000
+_POD_FIELDS = tuple(field.name for field in fields(Pod) if field.init)
+_values_of = attrgetter(*_POD_FIELDS)
+_made = variation(Pod, *_POD_FIELDS)
+_NO_POD = Pod(name="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +53,24 @@ class FirstState:
     def pickled(self) -> Iterator[bytes]:
         """The objects in slices that one unpickler reads one after the other: what pods share is in them once."""
         buffer = io.BytesIO()
-        pickler = pickle.Pickler(buffer, pickle.HIGHEST_PROTOCOL)
+        pickler = _Pickler(buffer, pickle.HIGHEST_PROTOCOL)
         for start in range(0, len(self.objects), SLICE):
             pickler.dump(self.objects[start : start + SLICE])
             yield buffer.getvalue()
             buffer.seek(0)
             buffer.truncate()
+
+
+class _Pickler(pickle.Pickler):
+    """Takes pods as the values of their fields, both ways: a dataclass's own way takes twice as long and more."""
+
+    def reducer_override(self, item: object) -> Any:  # noqa: ANN401 - as pickle wants it
+        """How to make the object again."""
+        return (_pod_of, _values_of(item)) if type(item) is Pod else NotImplemented
+
+
+def _pod_of(*values: Any) -> Pod:  # noqa: ANN401 - of fields of many types
+    return _made(_NO_POD, *values)
 
 
 class ReplicaFeed:

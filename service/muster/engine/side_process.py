@@ -34,7 +34,8 @@ AT_ONCE = 2
 """Questions in work; all others wait in line."""
 GRACE_SECONDS = 2.0
 """How long a question may go on after its time."""
-_LEAST_SECONDS = 0.001
+_LEAST_SECONDS = 0.05
+"""What a question gets that had to wait until its time was over: enough to say that it has nothing."""
 
 Question = Callable[[Cluster], object]
 
