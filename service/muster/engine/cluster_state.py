@@ -85,7 +85,7 @@ class ClusterState:
                 members = self._members[new.namespace, new.group] = Members(self.scheduler_names)
             members.put(new)
         if old is not None and old.node_name and old.node_name != new.node_name:
-            del self._on_node[old.node_name][old.ordinal]
+            self._take_off_node(old)
         if new.node_name:
             self._on_node[new.node_name][new.ordinal] = new
         if new.status.nominated_node_name and is_nominated(new):
@@ -158,8 +158,14 @@ class ClusterState:
             if not members.pods:
                 del self._members[old.namespace, old.group]
         if old.node_name:
-            del self._on_node[old.node_name][old.ordinal]
+            self._take_off_node(old)
         self.nominated.pop(old.ordinal, None)
+
+    def _take_off_node(self, pod: Pod) -> None:
+        on_node = self._on_node[pod.node_name]
+        del on_node[pod.ordinal]
+        if not on_node:
+            del self._on_node[pod.node_name]
 
     def _unindex_group(self, key: ObjectKey, old: AnyGroup) -> None:
         parent = old.spec.parent_composite_pod_group_name
@@ -175,10 +181,15 @@ class ClusterState:
                 del self._of_workload[workload]
 
     def _index_owners(self, key: ObjectKey, old: ClusterObject | None, new: ClusterObject | None) -> None:
-        for reference in old.owner_references if old is not None else ():
-            self._dependents[reference.uid].pop(key, None)
         for reference in new.owner_references if new is not None else ():
             self._dependents[reference.uid][key] = None
+        kept = {reference.uid for reference in new.owner_references} if new is not None else set()
+        lost = {reference.uid for reference in old.owner_references} - kept if old is not None else set()
+        for uid in lost:
+            dependents = self._dependents[uid]
+            dependents.pop(key, None)
+            if not dependents:
+                del self._dependents[uid]
 
 
 def is_nominated(pod: Pod) -> bool:

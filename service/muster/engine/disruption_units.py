@@ -68,7 +68,7 @@ class DisruptionTable:
             self.running[new.ordinal] = new
             self._shelf(new)[new.ordinal] = self._start(new)
         elif self.running.pop(pod.ordinal, None) is not None:
-            self._shelf(pod).pop(pod.ordinal)
+            self._take_off_shelf(pod)
         if new is not None and new.is_leaving:
             self.leaving[new.ordinal] = new
         else:
@@ -138,6 +138,16 @@ class DisruptionTable:
         if pod.group:
             return self._grouped.setdefault((pod.namespace, pod.group), {})
         return self._alone.setdefault(pod.spec.priority or 0, {})
+
+    def _take_off_shelf(self, pod: Pod) -> None:
+        shelf = self._shelf(pod)
+        del shelf[pod.ordinal]
+        if shelf:
+            return
+        if pod.group:
+            del self._grouped[pod.namespace, pod.group]
+        else:
+            del self._alone[pod.spec.priority or 0]
 
     def _belonging(self, namespace: str, group: str) -> Belonging | None:
         """Of the pods of a PodGroup; None if it does not exist."""

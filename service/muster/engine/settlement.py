@@ -160,7 +160,7 @@ def _settle_leaf(mutation: Mutation, key: ObjectKey, root: Root) -> None:
     cluster = mutation.cluster
     leaf = (key.namespace, key.name)
     before = cluster.waiting_leaves.get(leaf)
-    if root.missing:
+    if root.missing and mutation.state.members(*leaf).pods:
         cluster.waiting_leaves[leaf] = root.key
         _hold_members(mutation, key, root, only_touched=before == root.key)
     elif before is not None:
