@@ -1,5 +1,7 @@
 """What the migrations make is what `tables.py` says."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 from alembic.autogenerate import compare_metadata
@@ -81,3 +83,18 @@ def test_a_path_with_a_percent_sign_and_a_space_is_a_path(tmp_path: Path) -> Non
     open_store(f"sqlite:///{folder}/muster.db").close()
 
     assert (folder / "muster.db").exists()
+
+
+def test_a_store_that_is_up_to_date_opens_without_alembic_and_an_embedded_one_without_a_driver(
+    tmp_path: Path,
+) -> None:
+    url = f"sqlite:///{tmp_path / 'm.db'}"
+    open_store(url).close()
+    program = (
+        "import sys; from muster.store.store import open_store; open_store(sys.argv[1]).close();"
+        "print(*sorted({'alembic', 'psycopg'}.intersection(sys.modules)))"
+    )
+
+    loaded = subprocess.run([sys.executable, "-c", program, url], capture_output=True, text=True, check=True)
+
+    assert loaded.stdout.split() == []

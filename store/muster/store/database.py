@@ -17,7 +17,6 @@ from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError,
 from muster.engine.ports import ForeignStoreError, StoreUnavailableError
 from muster.store import schema
 from muster.store.bulk import Bulk
-from muster.store.postgresql import PostgresBackend
 from muster.store.sqlite import SqliteBackend
 
 OUR_MISTAKES = (DataError, IntegrityError, ProgrammingError)
@@ -61,7 +60,11 @@ class OutcomeUnknownError(StoreUnavailableError):
 def backend_for(url: str) -> Backend:
     """The backend of a database URL. Raises ValueError for any but SQLite and PostgreSQL."""
     parsed = parsed_url(url)
-    return SqliteBackend(parsed) if parsed.get_backend_name() == "sqlite" else PostgresBackend(parsed)
+    if parsed.get_backend_name() == "sqlite":
+        return SqliteBackend(parsed)
+    from muster.store.postgresql import PostgresBackend  # noqa: PLC0415 - an embedded store needs no driver
+
+    return PostgresBackend(parsed)
 
 
 def parsed_url(url: str) -> URL:
