@@ -1,15 +1,15 @@
-"""What placement costs in the core alone: `python tests/bench/core_placement.py`.
+"""What placement costs in the core alone: equal pods, gangs, one that fits nowhere, and taking it all back.
 
-Each line has the best of some runs in wall and CPU milliseconds, so that a busy machine shows.
+Nodes are equal and have 32 cpus. A cluster is made once for its size, as everything measured leaves it as it was.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 
 from muster.core.decide import decide, decide_and_assume
-from muster.core.deltas import NodePut, SignaturesAdded
+from muster.core.deltas import NodePut, PodsBound, PodsUnbound, SignaturesAdded
 from muster.core.observer import NullObserver
 from muster.core.recheck import first_conflict
 from muster.core.signature import SignatureTable
@@ -19,23 +19,21 @@ from muster.model.meta import POD_GROUP, ObjectKey
 from muster.model.node import Node
 from muster.model.pod import Container, Pod, PodSpec, Resources
 from muster.plugins.profile import default_profile
+from tests.bench.place import Place
+from tests.bench.row import Measured, Row
+from tests.bench.stopwatch import Stopwatch, Timing, best_of, least, settle_memory
 
 PROFILE = default_profile()
 OBSERVER = NullObserver()
-RUNS = 5
+FITS, FITS_NOWHERE = 0, 1
+SAMPLE_PODS = 500
+SAMPLE_GANGS = 50
+GANGS = 1_250
+UNDONE_PODS = 64
+UNDO_RUNS = 40
 
 
-def main() -> None:
-    """Print the figures of the rows that the core answers for."""
-    small, large = cluster(5_000), cluster(50_000)
-    report("10 000 pods on 5 000 nodes", lambda: placed(small, gang(0, 10_000)))
-    report("100 000 pods on 50 000 nodes", lambda: placed(large, gang(0, 100_000)))
-    report("1 250 gangs of 8 on 5 000 nodes", lambda: placed(small, *(gang(i, 8) for i in range(1_250))))
-    report("hopeless gang on 5 000 nodes", lambda: refused(small, gang(0, 8, signature=1)))
-    report("re-check 10 000 pods on 5 000 nodes", rechecked(small, gang(0, 10_000)))
-    report("undo 64 pods on 50 000 nodes", undone(large, gang(0, 64)))
-
-
+@lru_cache(maxsize=1)
 def cluster(size: int) -> Snapshot:
     """Equal nodes and two signatures: one fits, one nowhere."""
     snapshot, table = Snapshot(), SignatureTable()
@@ -45,20 +43,25 @@ def cluster(size: int) -> Snapshot:
         snapshot.apply(NodePut(Node(name=f"node-{number}", allocatable=offer, labels=labels)))
     for cpu in ("1", "33"):
         requests = Resources(requests={"cpu": cpu, "memory": "2Gi"})
-        table.intern(
-            Pod(name="p", namespace="default", spec=PodSpec(containers=(Container(resources=requests),)))
-        )
+        spec = PodSpec(containers=(Container(resources=requests),))
+        table.intern(Pod(name="p", namespace="default", spec=spec))
     snapshot.apply(SignaturesAdded(table.take_new()))
     return snapshot
 
 
-def gang(number: int, size: int, signature: int = 0) -> Unit:
+def gang(number: int, size: int, signature: int = FITS) -> Unit:
+    """A gang whose pods have ordinals of its own among gangs of the same size."""
     pods = PendingPods(tuple(range(number * size, (number + 1) * size)), (signature,) * size)
     key = ObjectKey(POD_GROUP, "default", f"gang-{number}")
     return Unit(GroupTree(key, is_gang=True, minimum=size, pods=pods))
 
 
-def placed(snapshot: Snapshot, *units: Unit) -> None:
+def gangs(number: int, size: int) -> tuple[Unit, ...]:
+    return tuple(gang(each, size) for each in range(number))
+
+
+def placed(snapshot: Snapshot, units: Sequence[Unit]) -> None:
+    """One unit after the other, all of which are taken back at the end."""
     mark = snapshot.mark()
     for unit in units:
         decision = decide_and_assume(snapshot, unit, PROFILE, OBSERVER)
@@ -66,44 +69,120 @@ def placed(snapshot: Snapshot, *units: Unit) -> None:
     snapshot.rollback(mark)
 
 
+def placed_afresh(snapshot: Snapshot, units: Sequence[Unit]) -> None:
+    """As `placed`, with nothing kept from one unit to the next."""
+    mark = snapshot.mark()
+    for unit in units:
+        snapshot.derived.clear()
+        decide_and_assume(snapshot, unit, PROFILE, OBSERVER)
+    snapshot.rollback(mark)
+
+
 def refused(snapshot: Snapshot, unit: Unit) -> None:
     assert not decide(snapshot, unit, PROFILE, OBSERVER).assignments.pods
 
 
-def rechecked(snapshot: Snapshot, unit: Unit) -> Callable[[], None]:
+def refused_afresh(snapshot: Snapshot, unit: Unit) -> None:
+    snapshot.derived.clear()
+    refused(snapshot, unit)
+
+
+def one_pod_at_a_time(snapshot: Snapshot, number: int) -> Timing:
+    """What it takes to place so many equal pods each by itself, from a sample of them."""
+    units = gangs(min(number, SAMPLE_PODS), 1)
+    return best_of(partial(placed, snapshot, units), 2).scaled(number / len(units))
+
+
+def equal_pods(nodes: int, pods: int) -> Callable[[Place], Measured]:
+    def measure(_: Place) -> Measured:
+        snapshot, unit = cluster(nodes), gang(0, pods)
+        best = best_of(partial(placed, snapshot, (unit,)))
+        return Measured(best.wall_ms, best.cpu, one_pod_at_a_time(snapshot, pods).wall_ms)
+
+    return measure
+
+
+def many_gangs(_: Place) -> Measured:
+    snapshot, units = cluster(5_000), gangs(GANGS, 8)
+    best = best_of(partial(placed, snapshot, units))
+    plain = best_of(partial(placed_afresh, snapshot, units[:SAMPLE_GANGS]), 2).scaled(GANGS / SAMPLE_GANGS)
+    return Measured(best.wall_ms, best.cpu, plain.wall_ms)
+
+
+def hopeless(_: Place) -> Measured:
+    snapshot, unit = cluster(5_000), gang(0, 8, FITS_NOWHERE)
+    best = best_of(partial(refused, snapshot, unit))
+    return Measured(best.wall_ms, best.cpu, best_of(partial(refused_afresh, snapshot, unit)).wall_ms)
+
+
+def recheck(_: Place) -> Measured:
+    snapshot, unit = cluster(5_000), gang(0, 10_000)
     assigned = decide(snapshot, unit, PROFILE, OBSERVER).assignments
     names = [assigned.nodes[place] for place in assigned.node_index]
 
     def run() -> None:
         assert first_conflict(snapshot, PROFILE, unit.root.pods.signatures, names) is None
 
-    return run
+    best = best_of(run)
+    return Measured(best.wall_ms, best.cpu, best_of(partial(placed, snapshot, (unit,))).wall_ms)
 
 
-def undone(snapshot: Snapshot, unit: Unit) -> Callable[[], tuple[float, float]]:
-    def run() -> tuple[float, float]:
-        mark = snapshot.mark()
-        decide_and_assume(snapshot, unit, PROFILE, OBSERVER)
-        wall, cpu = time.perf_counter(), time.process_time()
-        snapshot.rollback(mark)
-        return time.perf_counter() - wall, time.process_time() - cpu
+def undo(nodes: int) -> Callable[[Place], Measured]:
+    def measure(_: Place) -> Measured:
+        snapshot, unit = cluster(nodes), gang(0, UNDONE_PODS)
+        settle_memory()
+        best = least([_undone(snapshot, unit) for _ in range(UNDO_RUNS)])
+        plain = least([_unbound(snapshot, unit) for _ in range(UNDO_RUNS)])
+        return Measured(best.wall * 1e6, best.cpu, plain.wall * 1e6)
 
-    return run
-
-
-def report(name: str, run: Callable[[], object]) -> None:
-    """Time the call, or take the seconds that it measured itself."""
-    walls, cpus = [], []
-    for _ in range(RUNS):
-        wall, cpu = time.perf_counter(), time.process_time()
-        own = run()
-        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        if isinstance(own, tuple):
-            wall, cpu = own
-        walls.append(wall)
-        cpus.append(cpu)
-    print(f"{name:40} wall {min(walls) * 1e3:9.3f} ms   cpu {min(cpus) * 1e3:9.3f} ms")  # noqa: T201
+    return measure
 
 
-if __name__ == "__main__":
-    main()
+def _undone(snapshot: Snapshot, unit: Unit) -> Timing:
+    mark = snapshot.mark()
+    decide_and_assume(snapshot, unit, PROFILE, OBSERVER)
+    watch = Stopwatch()
+    snapshot.rollback(mark)
+    return watch.stop()
+
+
+def _unbound(snapshot: Snapshot, unit: Unit) -> Timing:
+    """Of taking the pods away again after they were bound where the unit would be placed."""
+    assigned = decide(snapshot, unit, PROFILE, OBSERVER).assignments
+    names = tuple(assigned.nodes[place] for place in assigned.node_index)
+    snapshot.apply(PodsBound(assigned.pods, (FITS,) * len(names), names))
+    watch = Stopwatch()
+    snapshot.apply(PodsUnbound(assigned.pods))
+    return watch.stop()
+
+
+ROWS = (
+    Row(
+        "placement/10000-pods-5000-nodes",
+        "ms",
+        equal_pods(5_000, 10_000),
+        f"one pod at a time, from {SAMPLE_PODS}",
+        12,
+        100,
+    ),
+    Row(
+        "placement/100000-pods-50000-nodes",
+        "ms",
+        equal_pods(50_000, 100_000),
+        f"one pod at a time, from {SAMPLE_PODS}",
+        150,
+        1_000,
+    ),
+    Row(
+        "placement/1250-gangs-of-8",
+        "ms",
+        many_gangs,
+        f"nothing kept between gangs, from {SAMPLE_GANGS}",
+        200,
+        1_000,
+    ),
+    Row("placement/hopeless-gang", "ms", hopeless, "nothing kept from earlier units", 5, 50),
+    Row("placement/recheck-10000-pods", "ms", recheck, "placing them again"),
+    Row("placement/undo-64-pods-5000-nodes", "us", undo(5_000), "unbinding pods that were bound", 25, 100),
+    Row("placement/undo-64-pods-50000-nodes", "us", undo(50_000), "unbinding pods that were bound", 25, 100),
+)

@@ -1,17 +1,13 @@
-"""What domains cost: `python tests/bench/topology.py` places and refuses a tree of three levels on clusters of four sizes.
+"""What domains cost: a tree of three levels is placed into the best block, and refused where no rack holds a group.
 
 The tree is root(block) > 8 groups(rack) > 64 pods; racks have 40 nodes, blocks 10 racks, every node runs something
-already. Wall and CPU time are the best of some runs, so that a busy machine shows; the exponent says how they grow
-with the number of nodes. The smallest cluster is placed by the plain recursion too, with all fast paths off.
+already. The plain form is the recursion with all fast paths off, which simulates one domain after the other.
 """
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 from muster.core.decide import decide
 from muster.core.decision import SearchEnd, Status
@@ -29,43 +25,21 @@ from muster.model.meta import COMPOSITE_POD_GROUP, POD_GROUP, ObjectKey
 from muster.model.node import Node
 from muster.model.pod import Container, Pod, PodSpec, Resources
 from muster.plugins.profile import default_profile
+from tests.bench.place import Place
+from tests.bench.row import Measured, Row
+from tests.bench.stopwatch import best_of
 
-SIZES = (1_000, 5_000, 20_000, 50_000)
 NODES_A_RACK = 40
 RACKS_A_BLOCK = 10
 GROUPS = 8
 PODS_A_GROUP = 64
-RUNS = 5
 PROFILE = default_profile()
 WANTED, TOO_MANY = 0, 1
 REQUESTS = (("4", "16Gi"), ("16", "64Gi"))
 """Of the tree that fits, and of the one of which no rack holds a group, though it would if nothing else ran there."""
 
 
-@dataclass(frozen=True)
-class Timing:
-    """Best of the runs, in milliseconds."""
-
-    wall: float
-    cpu: float
-
-
-def main() -> None:
-    """Print a line per question and size, then how the times grow."""
-    best: dict[int, Timing] = {}
-    infeasible: dict[int, Timing] = {}
-    for size in SIZES:
-        snapshot = cluster(size)
-        best[size] = timed(partial(placed, snapshot, tree(WANTED)))
-        show("best block", size, best[size])
-        if size == min(SIZES):
-            show("best block, one by one", size, timed(partial(placed_one_by_one, snapshot, tree(WANTED))))
-        infeasible[size] = timed(partial(refused, snapshot, tree(TOO_MANY)))
-        show("prove that tree infeasible", size, infeasible[size])
-    say(f"{'best block':30} grows as nodes^{exponent(best):.2f}")
-    say(f"{'prove that tree infeasible':30} grows as nodes^{exponent(infeasible):.2f}")
-
-
+@lru_cache(maxsize=1)
 def cluster(size: int) -> Snapshot:
     """Nodes of 32 cpu of which some run pods, more of them in some racks than in others."""
     snapshot, table = Snapshot(), SignatureTable()
@@ -109,15 +83,16 @@ def placed(snapshot: Snapshot, unit: Unit) -> None:
     assert len(decision.assignments.pods) == unit.pod_count
 
 
-def placed_one_by_one(snapshot: Snapshot, unit: Unit) -> None:
+def tried_one_by_one(snapshot: Snapshot, unit: Unit) -> None:
     """The recursion alone, each candidate simulated."""
     placer = placer_of(snapshot, PROFILE)
     ledger = Ledger(snapshot, placer)
     before = ledger.mark()
     recursion = Recursion(snapshot, unit, PROFILE, placer, ledger, NullObserver(), NoRehearsal())
     trial = recursion.minimum(unit.root, CLUSTER)
-    recursion.fill(trial, CLUSTER)
-    assert trial.placed == unit.pod_count
+    if trial.status is Status.SUCCESS:
+        recursion.fill(trial, CLUSTER)
+        assert trial.placed == unit.pod_count
     ledger.rollback(before)
 
 
@@ -128,30 +103,18 @@ def refused(snapshot: Snapshot, unit: Unit) -> None:
     assert decision.search.end is SearchEnd.EXHAUSTED
 
 
-def timed(run: Callable[[], object]) -> Timing:
-    walls, cpus = [], []
-    for _ in range(RUNS):
-        wall, cpu = time.perf_counter(), time.process_time()
-        run()
-        walls.append(time.perf_counter() - wall)
-        cpus.append(time.process_time() - cpu)
-    return Timing(min(walls) * 1e3, min(cpus) * 1e3)
+@lru_cache
+def plain_ms(size: int) -> float:
+    """What simulating a tree that fits takes, a domain after the other."""
+    return best_of(partial(tried_one_by_one, cluster(size), tree(WANTED)), 1).wall_ms
 
 
-def exponent(timings: dict[int, Timing]) -> float:
-    """The slope of time over size, both as logarithms, by least squares."""
-    points = [(math.log(size), math.log(timing.wall)) for size, timing in timings.items()]
-    middle = sum(x for x, _ in points) / len(points)
-    height = sum(y for _, y in points) / len(points)
-    return sum((x - middle) * (y - height) for x, y in points) / sum((x - middle) ** 2 for x, _ in points)
+def question(run: Callable[[Snapshot, Unit], None], size: int, signature: int) -> Callable[[Place], Measured]:
+    def measure(_: Place) -> Measured:
+        best = best_of(partial(run, cluster(size), tree(signature)))
+        return Measured(best.wall_ms, best.cpu, plain_ms(size))
 
-
-def show(name: str, size: int, timing: Timing) -> None:
-    say(f"{name:30} {size:6} nodes   wall {timing.wall:9.3f} ms   cpu {timing.cpu:9.3f} ms")
-
-
-def say(line: str) -> None:
-    print(line, flush=True)  # noqa: T201
+    return measure
 
 
 def _pod(cpu: str, memory: str) -> Pod:
@@ -159,5 +122,10 @@ def _pod(cpu: str, memory: str) -> Pod:
     return Pod(name="p", namespace="default", spec=PodSpec(containers=(Container(resources=resources),)))
 
 
-if __name__ == "__main__":
-    main()
+PLAIN = "simulating a tree that fits, a domain after the other"
+ROWS = (
+    Row("topology/best-block-5000-nodes", "ms", question(placed, 5_000, WANTED), PLAIN, 10, 100),
+    Row("topology/infeasible-5000-nodes", "ms", question(refused, 5_000, TOO_MANY), PLAIN, 1, 50),
+    Row("topology/best-block-50000-nodes", "ms", question(placed, 50_000, WANTED), PLAIN, 50, 600),
+    Row("topology/infeasible-50000-nodes", "ms", question(refused, 50_000, TOO_MANY), PLAIN, 5, 50),
+)
