@@ -43,7 +43,8 @@ class Settings(BaseSettings):
     uds: Path | None = Field(None, description="path of a unix socket for gRPC")
     uds_mode: str = Field("660", pattern=r"^[0-7]{3,4}$", description="permissions of the socket, in octal")
     store: str = Field("sqlite:///./muster.db", description="SQLAlchemy URL: SQLite or PostgreSQL")
-    metrics: str = Field("", description="HOST:PORT for /metrics and /healthz; empty: none")
+    metrics: str = Field("", description="HOST:PORT for /metrics, /healthz and /console; empty: none")
+    console: bool = Field(default=True, description="serve the web console on the metrics address")
     eviction: Literal["server", "client"] = Field("server", description="who removes evicted pods")
     profiles: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="names of the profiles to serve, the first is the default; empty: all"

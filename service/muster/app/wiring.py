@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 
-from muster.app.settings import Settings
+from muster.app.settings import Settings, is_loopback
+from muster.console.application import PREFIX, closed_console, console
 from muster.engine.api import SchedulingEngine
 from muster.engine.telemetry_port import EngineTelemetry
 from muster.rpc.auth import read_tokens
@@ -19,6 +21,7 @@ from muster.telemetry.metrics_server import MetricsServer
 from muster.telemetry.service import EngineListener, RpcListener
 from muster.telemetry.tracing import tracing_from_environment
 
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 MakeEngine = Callable[[Settings, EngineTelemetry], Awaitable[SchedulingEngine]]
 
 
@@ -43,19 +46,43 @@ async def running_service(settings: Settings, make_engine: MakeEngine) -> AsyncI
     with ExitStack() as outer:
         outer.callback(tracing.close)
         outer.enter_context(exported_metrics(metrics.registry, version("muster")))
-        metrics_address = ""
+        server = None
         if settings.metrics:
             server = MetricsServer(settings.metrics, metrics.registry, lambda: serving[0])
-            metrics_address = outer.enter_context(server).address
+            outer.enter_context(server)
         engine = await make_engine(settings, EngineListener(metrics, tracing))
         rpc = RpcServer(engine, options, RpcListener(metrics, tracing))
         try:
             await rpc.start()
-            yield RunningService(tuple(rpc.addresses), metrics_address)
+            if server is not None:
+                _mount_console(server, settings, rpc)
+            yield RunningService(tuple(rpc.addresses), server.address if server is not None else "")
         finally:
             serving[0] = False
             await rpc.drain(settings.drain_seconds)
             await engine.drain()
+
+
+def _mount_console(server: MetricsServer, settings: Settings, rpc: RpcServer) -> None:
+    why = why_no_console(settings)
+    # With tokens nobody reads anything by a borrowed name.
+    hosts = LOOPBACK_NAMES if is_loopback(settings.metrics) and settings.token_file is None else ()
+    loop = asyncio.get_running_loop()
+    server.mount(PREFIX, closed_console(why) if why else console(rpc.reading, loop, hosts))
+
+
+def why_no_console(settings: Settings) -> str:
+    """What speaks against a console on the metrics address, which has no TLS; "" if nothing does."""
+    if not settings.console:
+        return "the setting `console` is off"
+    if not is_loopback(settings.metrics) and not settings.insecure:
+        return (
+            f"{settings.metrics} is beyond loopback and without TLS: serve metrics on a loopback address, "
+            "or set `insecure`"
+        )
+    if settings.client_ca is not None and settings.token_file is None:
+        return "callers of the API show certificates, which cannot be asked for here: set a `token_file`"
+    return ""
 
 
 def serving_options(settings: Settings) -> ServingOptions:
