@@ -13,6 +13,7 @@ PACKAGES = [
     "app",
     "cli",
     "client",
+    "console",
     "core",
     "engine",
     "model",
