@@ -28,9 +28,10 @@ from muster.v1 import decision_pb2 as muster_dot_v1_dot_decision__pb2
 from muster.v1 import meta_pb2 as muster_dot_v1_dot_meta__pb2
 from muster.v1 import object_pb2 as muster_dot_v1_dot_object__pb2
 from muster.v1 import queue_pb2 as muster_dot_v1_dot_queue__pb2
+from muster.v1 import simulation_pb2 as muster_dot_v1_dot_simulation__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!muster/v1/scheduler_service.proto\x12\tmuster.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18muster/v1/decision.proto\x1a\x14muster/v1/meta.proto\x1a\x16muster/v1/object.proto\x1a\x15muster/v1/queue.proto\"\x9a\x01\n\x0fScheduleRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\"\n\x04unit\x18\x02 \x01(\x0b\x32\x14.muster.v1.ObjectRef\x12\x15\n\rvalidate_only\x18\x03 \x01(\x08\x12\'\n\x04wait\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x12\n\nrequest_id\x18\x05 \x01(\t\"r\n\x10ScheduleResponse\x12%\n\x08\x64\x65\x63ision\x18\x01 \x01(\x0b\x32\x13.muster.v1.Decision\x12\r\n\x05\x66resh\x18\x02 \x01(\x08\x12(\n\x05queue\x18\x03 \x01(\x0b\x32\x19.muster.v1.UnitQueueState\"p\n\x0ePreemptRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\"\n\x04unit\x18\x02 \x01(\x0b\x32\x14.muster.v1.ObjectRef\x12\x15\n\rvalidate_only\x18\x03 \x01(\x08\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"8\n\x0fPreemptResponse\x12%\n\x08\x64\x65\x63ision\x18\x01 \x01(\x0b\x32\x13.muster.v1.Decision\"\xad\x02\n\x0fSimulateRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12.\n\x0c\x63luster_base\x18\x02 \x01(\x0b\x32\x16.muster.v1.ClusterBaseH\x00\x12\'\n\x06inline\x18\x03 \x01(\x0b\x32\x15.muster.v1.InlineBaseH\x00\x12#\n\x07overlay\x18\x04 \x01(\x0b\x32\x12.muster.v1.Overlay\x12#\n\x05units\x18\x05 \x03(\x0b\x32\x14.muster.v1.ObjectRef\x12\x13\n\x0bwhole_queue\x18\x06 \x01(\x08\x12\x1a\n\x12without_preemption\x18\x07 \x01(\x08\x12-\n\ntime_limit\x18\x08 \x01(\x0b\x32\x19.google.protobuf.DurationB\x06\n\x04\x62\x61se\"\r\n\x0b\x43lusterBase\"0\n\nInlineBase\x12\"\n\x07objects\x18\x01 \x03(\x0b\x32\x11.muster.v1.Object\"k\n\x07Overlay\x12\"\n\x07objects\x18\x01 \x03(\x0b\x32\x11.muster.v1.Object\x12%\n\x07removed\x18\x02 \x03(\x0b\x32\x14.muster.v1.ObjectRef\x12\x15\n\rdrained_nodes\x18\x03 \x03(\t\"\x8a\x01\n\x10SimulateResponse\x12&\n\tdecisions\x18\x01 \x03(\x0b\x32\x13.muster.v1.Decision\x12+\n\x06totals\x18\x02 \x01(\x0b\x32\x1b.muster.v1.SimulationTotals\x12\x0f\n\x07partial\x18\x03 \x01(\x08\x12\x10\n\x08revision\x18\x04 \x01(\x03\"\x9c\x02\n\x10SimulationTotals\x12\r\n\x05units\x18\x01 \x01(\x05\x12\x17\n\x0fscheduled_units\x18\x02 \x01(\x05\x12\x18\n\x10preempting_units\x18\x03 \x01(\x05\x12\x19\n\x11unscheduled_units\x18\x04 \x01(\x05\x12\x13\n\x0bplaced_pods\x18\x05 \x01(\x05\x12\x14\n\x0cpending_pods\x18\x06 \x01(\x05\x12\x13\n\x0bvictim_pods\x18\x07 \x01(\x05\x12\x19\n\x11\x62udget_violations\x18\x08 \x01(\x05\x12)\n\tresources\x18\t \x03(\x0b\x32\x16.muster.v1.ResourceUse\x12%\n\x07\x64omains\x18\n \x03(\x0b\x32\x14.muster.v1.DomainUse\"\x83\x01\n\x0bResourceUse\x12\x10\n\x08resource\x18\x01 \x01(\t\x12\x13\n\x0b\x61llocatable\x18\x02 \x01(\t\x12\x0c\n\x04used\x18\x03 \x01(\t\x12\x13\n\x0bused_before\x18\x04 \x01(\t\x12\x13\n\x0butilization\x18\x05 \x01(\x01\x12\x15\n\rfragmentation\x18\x06 \x01(\x01\"a\n\tDomainUse\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\x12\r\n\x05nodes\x18\x03 \x01(\x05\x12)\n\tresources\x18\x04 \x03(\x0b\x32\x16.muster.v1.ResourceUse\"^\n\x0e\x45xplainRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\"\n\x04unit\x18\x02 \x01(\x0b\x32\x14.muster.v1.ObjectRef\x12\x17\n\x0fwhat_would_help\x18\x03 \x01(\x08\"\xc1\x01\n\x0f\x45xplainResponse\x12(\n\x05queue\x18\x01 \x01(\x0b\x32\x19.muster.v1.UnitQueueState\x12*\n\rlast_decision\x18\x02 \x01(\x0b\x32\x13.muster.v1.Decision\x12&\n\x06result\x18\x03 \x01(\x0b\x32\x16.muster.v1.GroupResult\x12\x1e\n\x05helps\x18\x04 \x03(\x0b\x32\x0f.muster.v1.Help\x12\x10\n\x08revision\x18\x05 \x01(\x03\"\xb7\x01\n\x04Help\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\"\n\x04refs\x18\x03 \x03(\x0b\x32\x14.muster.v1.ObjectRef\x12\r\n\x05\x63ount\x18\x04 \x01(\x05\x12-\n\x07\x64\x65tails\x18\x05 \x03(\x0b\x32\x1c.muster.v1.Help.DetailsEntry\x1a.\n\x0c\x44\x65tailsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xa3\x01\n\x15WatchDecisionsRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x1a\n\rfrom_revision\x18\x02 \x01(\x03H\x00\x88\x01\x01\x12#\n\x05units\x18\x03 \x03(\x0b\x32\x14.muster.v1.ObjectRef\x12&\n\x05\x63odes\x18\x04 \x03(\x0e\x32\x17.muster.v1.DecisionCodeB\x10\n\x0e_from_revision\"R\n\x16WatchDecisionsResponse\x12&\n\tdecisions\x18\x01 \x03(\x0b\x32\x13.muster.v1.Decision\x12\x10\n\x08revision\x18\x02 \x01(\x03\"@\n\x12GetDecisionRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\n\n\x02id\x18\x02 \x01(\t\x12\r\n\x05rerun\x18\x03 \x01(\x08\"e\n\x13GetDecisionResponse\x12%\n\x08\x64\x65\x63ision\x18\x01 \x01(\x0b\x32\x13.muster.v1.Decision\x12\'\n\x05rerun\x18\x02 \x01(\x0b\x32\x18.muster.v1.DecisionRerun\"\x84\x01\n\rDecisionRerun\x12\r\n\x05\x65qual\x18\x01 \x01(\x08\x12\x12\n\nsame_input\x18\x02 \x01(\x08\x12%\n\x08\x64\x65\x63ision\x18\x03 \x01(\x0b\x32\x13.muster.v1.Decision\x12\x13\n\x0b\x64ifferences\x18\x04 \x03(\t\x12\x14\n\x0cnot_possible\x18\x05 \x01(\t\"\xf8\x01\n\x14ListDecisionsRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\"\n\x04unit\x18\x02 \x01(\x0b\x32\x14.muster.v1.ObjectRef\x12.\n\nstart_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12&\n\x05\x63odes\x18\x05 \x03(\x0e\x32\x17.muster.v1.DecisionCode\x12\x11\n\tpage_size\x18\x06 \x01(\x05\x12\x12\n\npage_token\x18\x07 \x01(\t\"j\n\x15ListDecisionsResponse\x12&\n\tdecisions\x18\x01 \x03(\x0b\x32\x13.muster.v1.Decision\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\"o\n\x0fGetQueueRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12$\n\x06states\x18\x02 \x03(\x0e\x32\x14.muster.v1.UnitState\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"\xce\x02\n\x10GetQueueResponse\x12(\n\x05units\x18\x01 \x03(\x0b\x32\x19.muster.v1.UnitQueueState\x12)\n\x06\x63ounts\x18\x02 \x03(\x0b\x32\x19.muster.v1.UnitStateCount\x12\x34\n\x12pending_pod_groups\x18\x03 \x03(\x0b\x32\x18.muster.v1.PendingObject\x12;\n\x19pending_pod_group_members\x18\x04 \x03(\x0b\x32\x18.muster.v1.PendingObject\x12\x1f\n\x17pending_pod_group_count\x18\x05 \x01(\x05\x12&\n\x1epending_pod_group_member_count\x18\x06 \x01(\x05\x12\x17\n\x0fnext_page_token\x18\x07 \x01(\t\x12\x10\n\x08revision\x18\x08 \x01(\x03\x32\xe0\x04\n\x10SchedulerService\x12\x43\n\x08Schedule\x12\x1a.muster.v1.ScheduleRequest\x1a\x1b.muster.v1.ScheduleResponse\x12@\n\x07Preempt\x12\x19.muster.v1.PreemptRequest\x1a\x1a.muster.v1.PreemptResponse\x12\x43\n\x08Simulate\x12\x1a.muster.v1.SimulateRequest\x1a\x1b.muster.v1.SimulateResponse\x12@\n\x07\x45xplain\x12\x19.muster.v1.ExplainRequest\x1a\x1a.muster.v1.ExplainResponse\x12W\n\x0eWatchDecisions\x12 .muster.v1.WatchDecisionsRequest\x1a!.muster.v1.WatchDecisionsResponse0\x01\x12L\n\x0bGetDecision\x12\x1d.muster.v1.GetDecisionRequest\x1a\x1e.muster.v1.GetDecisionResponse\x12R\n\rListDecisions\x12\x1f.muster.v1.ListDecisionsRequest\x1a .muster.v1.ListDecisionsResponse\x12\x43\n\x08GetQueue\x12\x1a.muster.v1.GetQueueRequest\x1a\x1b.muster.v1.GetQueueResponseB&Z$muster.dev/client/muster/v1;musterv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!muster/v1/scheduler_service.proto\x12\tmuster.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18muster/v1/decision.proto\x1a\x14muster/v1/meta.proto\x1a\x16muster/v1/object.proto\x1a\x15muster/v1/queue.proto\x1a\x1amuster/v1/simulation.proto\"\x9a\x01\n\x0fScheduleRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\"\n\x04unit\x18\x02 \x01(\x0b\x32\x14.muster.v1.ObjectRef\x12\x15\n\rvalidate_only\x18\x03 \x01(\x08\x12\'\n\x04wait\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x12\n\nrequest_id\x18\x05 \x01(\t\"r\n\x10ScheduleResponse\x12%\n\x08\x64\x65\x63ision\x18\x01 \x01(\x0b\x32\x13.muster.v1.Decision\x12\r\n\x05\x66resh\x18\x02 \x01(\x08\x12(\n\x05queue\x18\x03 \x01(\x0b\x32\x19.muster.v1.UnitQueueState\"p\n\x0ePreemptRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\"\n\x04unit\x18\x02 \x01(\x0b\x32\x14.muster.v1.ObjectRef\x12\x15\n\rvalidate_only\x18\x03 \x01(\x08\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"8\n\x0fPreemptResponse\x12%\n\x08\x64\x65\x63ision\x18\x01 \x01(\x0b\x32\x13.muster.v1.Decision\"\xad\x02\n\x0fSimulateRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12.\n\x0c\x63luster_base\x18\x02 \x01(\x0b\x32\x16.muster.v1.ClusterBaseH\x00\x12\'\n\x06inline\x18\x03 \x01(\x0b\x32\x15.muster.v1.InlineBaseH\x00\x12#\n\x07overlay\x18\x04 \x01(\x0b\x32\x12.muster.v1.Overlay\x12#\n\x05units\x18\x05 \x03(\x0b\x32\x14.muster.v1.ObjectRef\x12\x13\n\x0bwhole_queue\x18\x06 \x01(\x08\x12\x1a\n\x12without_preemption\x18\x07 \x01(\x08\x12-\n\ntime_limit\x18\x08 \x01(\x0b\x32\x19.google.protobuf.DurationB\x06\n\x04\x62\x61se\"\r\n\x0b\x43lusterBase\"0\n\nInlineBase\x12\"\n\x07objects\x18\x01 \x03(\x0b\x32\x11.muster.v1.Object\"k\n\x07Overlay\x12\"\n\x07objects\x18\x01 \x03(\x0b\x32\x11.muster.v1.Object\x12%\n\x07removed\x18\x02 \x03(\x0b\x32\x14.muster.v1.ObjectRef\x12\x15\n\rdrained_nodes\x18\x03 \x03(\t\"\x8a\x01\n\x10SimulateResponse\x12&\n\tdecisions\x18\x01 \x03(\x0b\x32\x13.muster.v1.Decision\x12+\n\x06totals\x18\x02 \x01(\x0b\x32\x1b.muster.v1.SimulationTotals\x12\x0f\n\x07partial\x18\x03 \x01(\x08\x12\x10\n\x08revision\x18\x04 \x01(\x03\"^\n\x0e\x45xplainRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\"\n\x04unit\x18\x02 \x01(\x0b\x32\x14.muster.v1.ObjectRef\x12\x17\n\x0fwhat_would_help\x18\x03 \x01(\x08\"\xc1\x01\n\x0f\x45xplainResponse\x12(\n\x05queue\x18\x01 \x01(\x0b\x32\x19.muster.v1.UnitQueueState\x12*\n\rlast_decision\x18\x02 \x01(\x0b\x32\x13.muster.v1.Decision\x12&\n\x06result\x18\x03 \x01(\x0b\x32\x16.muster.v1.GroupResult\x12\x1e\n\x05helps\x18\x04 \x03(\x0b\x32\x0f.muster.v1.Help\x12\x10\n\x08revision\x18\x05 \x01(\x03\"\xb7\x01\n\x04Help\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\"\n\x04refs\x18\x03 \x03(\x0b\x32\x14.muster.v1.ObjectRef\x12\r\n\x05\x63ount\x18\x04 \x01(\x05\x12-\n\x07\x64\x65tails\x18\x05 \x03(\x0b\x32\x1c.muster.v1.Help.DetailsEntry\x1a.\n\x0c\x44\x65tailsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xa3\x01\n\x15WatchDecisionsRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x1a\n\rfrom_revision\x18\x02 \x01(\x03H\x00\x88\x01\x01\x12#\n\x05units\x18\x03 \x03(\x0b\x32\x14.muster.v1.ObjectRef\x12&\n\x05\x63odes\x18\x04 \x03(\x0e\x32\x17.muster.v1.DecisionCodeB\x10\n\x0e_from_revision\"R\n\x16WatchDecisionsResponse\x12&\n\tdecisions\x18\x01 \x03(\x0b\x32\x13.muster.v1.Decision\x12\x10\n\x08revision\x18\x02 \x01(\x03\"@\n\x12GetDecisionRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\n\n\x02id\x18\x02 \x01(\t\x12\r\n\x05rerun\x18\x03 \x01(\x08\"e\n\x13GetDecisionResponse\x12%\n\x08\x64\x65\x63ision\x18\x01 \x01(\x0b\x32\x13.muster.v1.Decision\x12\'\n\x05rerun\x18\x02 \x01(\x0b\x32\x18.muster.v1.DecisionRerun\"\x84\x01\n\rDecisionRerun\x12\r\n\x05\x65qual\x18\x01 \x01(\x08\x12\x12\n\nsame_input\x18\x02 \x01(\x08\x12%\n\x08\x64\x65\x63ision\x18\x03 \x01(\x0b\x32\x13.muster.v1.Decision\x12\x13\n\x0b\x64ifferences\x18\x04 \x03(\t\x12\x14\n\x0cnot_possible\x18\x05 \x01(\t\"\xf8\x01\n\x14ListDecisionsRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\"\n\x04unit\x18\x02 \x01(\x0b\x32\x14.muster.v1.ObjectRef\x12.\n\nstart_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12&\n\x05\x63odes\x18\x05 \x03(\x0e\x32\x17.muster.v1.DecisionCode\x12\x11\n\tpage_size\x18\x06 \x01(\x05\x12\x12\n\npage_token\x18\x07 \x01(\t\"j\n\x15ListDecisionsResponse\x12&\n\tdecisions\x18\x01 \x03(\x0b\x32\x13.muster.v1.Decision\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\"o\n\x0fGetQueueRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12$\n\x06states\x18\x02 \x03(\x0e\x32\x14.muster.v1.UnitState\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"\xce\x02\n\x10GetQueueResponse\x12(\n\x05units\x18\x01 \x03(\x0b\x32\x19.muster.v1.UnitQueueState\x12)\n\x06\x63ounts\x18\x02 \x03(\x0b\x32\x19.muster.v1.UnitStateCount\x12\x34\n\x12pending_pod_groups\x18\x03 \x03(\x0b\x32\x18.muster.v1.PendingObject\x12;\n\x19pending_pod_group_members\x18\x04 \x03(\x0b\x32\x18.muster.v1.PendingObject\x12\x1f\n\x17pending_pod_group_count\x18\x05 \x01(\x05\x12&\n\x1epending_pod_group_member_count\x18\x06 \x01(\x05\x12\x17\n\x0fnext_page_token\x18\x07 \x01(\t\x12\x10\n\x08revision\x18\x08 \x01(\x03\x32\xe0\x04\n\x10SchedulerService\x12\x43\n\x08Schedule\x12\x1a.muster.v1.ScheduleRequest\x1a\x1b.muster.v1.ScheduleResponse\x12@\n\x07Preempt\x12\x19.muster.v1.PreemptRequest\x1a\x1a.muster.v1.PreemptResponse\x12\x43\n\x08Simulate\x12\x1a.muster.v1.SimulateRequest\x1a\x1b.muster.v1.SimulateResponse\x12@\n\x07\x45xplain\x12\x19.muster.v1.ExplainRequest\x1a\x1a.muster.v1.ExplainResponse\x12W\n\x0eWatchDecisions\x12 .muster.v1.WatchDecisionsRequest\x1a!.muster.v1.WatchDecisionsResponse0\x01\x12L\n\x0bGetDecision\x12\x1d.muster.v1.GetDecisionRequest\x1a\x1e.muster.v1.GetDecisionResponse\x12R\n\rListDecisions\x12\x1f.muster.v1.ListDecisionsRequest\x1a .muster.v1.ListDecisionsResponse\x12\x43\n\x08GetQueue\x12\x1a.muster.v1.GetQueueRequest\x1a\x1b.muster.v1.GetQueueResponseB&Z$muster.dev/client/muster/v1;musterv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,56 +41,50 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._serialized_options = b'Z$muster.dev/client/muster/v1;musterv1'
   _globals['_HELP_DETAILSENTRY']._loaded_options = None
   _globals['_HELP_DETAILSENTRY']._serialized_options = b'8\001'
-  _globals['_SCHEDULEREQUEST']._serialized_start=209
-  _globals['_SCHEDULEREQUEST']._serialized_end=363
-  _globals['_SCHEDULERESPONSE']._serialized_start=365
-  _globals['_SCHEDULERESPONSE']._serialized_end=479
-  _globals['_PREEMPTREQUEST']._serialized_start=481
-  _globals['_PREEMPTREQUEST']._serialized_end=593
-  _globals['_PREEMPTRESPONSE']._serialized_start=595
-  _globals['_PREEMPTRESPONSE']._serialized_end=651
-  _globals['_SIMULATEREQUEST']._serialized_start=654
-  _globals['_SIMULATEREQUEST']._serialized_end=955
-  _globals['_CLUSTERBASE']._serialized_start=957
-  _globals['_CLUSTERBASE']._serialized_end=970
-  _globals['_INLINEBASE']._serialized_start=972
-  _globals['_INLINEBASE']._serialized_end=1020
-  _globals['_OVERLAY']._serialized_start=1022
-  _globals['_OVERLAY']._serialized_end=1129
-  _globals['_SIMULATERESPONSE']._serialized_start=1132
-  _globals['_SIMULATERESPONSE']._serialized_end=1270
-  _globals['_SIMULATIONTOTALS']._serialized_start=1273
-  _globals['_SIMULATIONTOTALS']._serialized_end=1557
-  _globals['_RESOURCEUSE']._serialized_start=1560
-  _globals['_RESOURCEUSE']._serialized_end=1691
-  _globals['_DOMAINUSE']._serialized_start=1693
-  _globals['_DOMAINUSE']._serialized_end=1790
-  _globals['_EXPLAINREQUEST']._serialized_start=1792
-  _globals['_EXPLAINREQUEST']._serialized_end=1886
-  _globals['_EXPLAINRESPONSE']._serialized_start=1889
-  _globals['_EXPLAINRESPONSE']._serialized_end=2082
-  _globals['_HELP']._serialized_start=2085
-  _globals['_HELP']._serialized_end=2268
-  _globals['_HELP_DETAILSENTRY']._serialized_start=2222
-  _globals['_HELP_DETAILSENTRY']._serialized_end=2268
-  _globals['_WATCHDECISIONSREQUEST']._serialized_start=2271
-  _globals['_WATCHDECISIONSREQUEST']._serialized_end=2434
-  _globals['_WATCHDECISIONSRESPONSE']._serialized_start=2436
-  _globals['_WATCHDECISIONSRESPONSE']._serialized_end=2518
-  _globals['_GETDECISIONREQUEST']._serialized_start=2520
-  _globals['_GETDECISIONREQUEST']._serialized_end=2584
-  _globals['_GETDECISIONRESPONSE']._serialized_start=2586
-  _globals['_GETDECISIONRESPONSE']._serialized_end=2687
-  _globals['_DECISIONRERUN']._serialized_start=2690
-  _globals['_DECISIONRERUN']._serialized_end=2822
-  _globals['_LISTDECISIONSREQUEST']._serialized_start=2825
-  _globals['_LISTDECISIONSREQUEST']._serialized_end=3073
-  _globals['_LISTDECISIONSRESPONSE']._serialized_start=3075
-  _globals['_LISTDECISIONSRESPONSE']._serialized_end=3181
-  _globals['_GETQUEUEREQUEST']._serialized_start=3183
-  _globals['_GETQUEUEREQUEST']._serialized_end=3294
-  _globals['_GETQUEUERESPONSE']._serialized_start=3297
-  _globals['_GETQUEUERESPONSE']._serialized_end=3631
-  _globals['_SCHEDULERSERVICE']._serialized_start=3634
-  _globals['_SCHEDULERSERVICE']._serialized_end=4242
+  _globals['_SCHEDULEREQUEST']._serialized_start=237
+  _globals['_SCHEDULEREQUEST']._serialized_end=391
+  _globals['_SCHEDULERESPONSE']._serialized_start=393
+  _globals['_SCHEDULERESPONSE']._serialized_end=507
+  _globals['_PREEMPTREQUEST']._serialized_start=509
+  _globals['_PREEMPTREQUEST']._serialized_end=621
+  _globals['_PREEMPTRESPONSE']._serialized_start=623
+  _globals['_PREEMPTRESPONSE']._serialized_end=679
+  _globals['_SIMULATEREQUEST']._serialized_start=682
+  _globals['_SIMULATEREQUEST']._serialized_end=983
+  _globals['_CLUSTERBASE']._serialized_start=985
+  _globals['_CLUSTERBASE']._serialized_end=998
+  _globals['_INLINEBASE']._serialized_start=1000
+  _globals['_INLINEBASE']._serialized_end=1048
+  _globals['_OVERLAY']._serialized_start=1050
+  _globals['_OVERLAY']._serialized_end=1157
+  _globals['_SIMULATERESPONSE']._serialized_start=1160
+  _globals['_SIMULATERESPONSE']._serialized_end=1298
+  _globals['_EXPLAINREQUEST']._serialized_start=1300
+  _globals['_EXPLAINREQUEST']._serialized_end=1394
+  _globals['_EXPLAINRESPONSE']._serialized_start=1397
+  _globals['_EXPLAINRESPONSE']._serialized_end=1590
+  _globals['_HELP']._serialized_start=1593
+  _globals['_HELP']._serialized_end=1776
+  _globals['_HELP_DETAILSENTRY']._serialized_start=1730
+  _globals['_HELP_DETAILSENTRY']._serialized_end=1776
+  _globals['_WATCHDECISIONSREQUEST']._serialized_start=1779
+  _globals['_WATCHDECISIONSREQUEST']._serialized_end=1942
+  _globals['_WATCHDECISIONSRESPONSE']._serialized_start=1944
+  _globals['_WATCHDECISIONSRESPONSE']._serialized_end=2026
+  _globals['_GETDECISIONREQUEST']._serialized_start=2028
+  _globals['_GETDECISIONREQUEST']._serialized_end=2092
+  _globals['_GETDECISIONRESPONSE']._serialized_start=2094
+  _globals['_GETDECISIONRESPONSE']._serialized_end=2195
+  _globals['_DECISIONRERUN']._serialized_start=2198
+  _globals['_DECISIONRERUN']._serialized_end=2330
+  _globals['_LISTDECISIONSREQUEST']._serialized_start=2333
+  _globals['_LISTDECISIONSREQUEST']._serialized_end=2581
+  _globals['_LISTDECISIONSRESPONSE']._serialized_start=2583
+  _globals['_LISTDECISIONSRESPONSE']._serialized_end=2689
+  _globals['_GETQUEUEREQUEST']._serialized_start=2691
+  _globals['_GETQUEUEREQUEST']._serialized_end=2802
+  _globals['_GETQUEUERESPONSE']._serialized_start=2805
+  _globals['_GETQUEUERESPONSE']._serialized_end=3139
+  _globals['_SCHEDULERSERVICE']._serialized_start=3142
+  _globals['_SCHEDULERSERVICE']._serialized_end=3750
 # @@protoc_insertion_point(module_scope)

@@ -13,6 +13,7 @@ from muster.v1 import decision_pb2 as _decision_pb2
 from muster.v1 import meta_pb2 as _meta_pb2
 from muster.v1 import object_pb2 as _object_pb2
 from muster.v1 import queue_pb2 as _queue_pb2
+from muster.v1 import simulation_pb2 as _simulation_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -324,14 +325,14 @@ class SimulateResponse(_message.Message):
         """One per unit decided, in order."""
 
     @_builtins.property
-    def totals(self) -> Global___SimulationTotals:
+    def totals(self) -> _simulation_pb2.SimulationTotals:
         """Sums over the decisions."""
 
     def __init__(
         self,
         *,
         decisions: _abc.Iterable[_decision_pb2.Decision] | None = ...,
-        totals: Global___SimulationTotals | None = ...,
+        totals: _simulation_pb2.SimulationTotals | None = ...,
         partial: _builtins.bool = ...,
         revision: _builtins.int = ...,
     ) -> None: ...
@@ -342,151 +343,6 @@ class SimulateResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SimulateResponse: _TypeAlias = SimulateResponse  # noqa: Y015
-
-@_typing.final
-class SimulationTotals(_message.Message):
-    """Sums over the decisions of a simulation."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    UNITS_FIELD_NUMBER: _builtins.int
-    SCHEDULED_UNITS_FIELD_NUMBER: _builtins.int
-    PREEMPTING_UNITS_FIELD_NUMBER: _builtins.int
-    UNSCHEDULED_UNITS_FIELD_NUMBER: _builtins.int
-    PLACED_PODS_FIELD_NUMBER: _builtins.int
-    PENDING_PODS_FIELD_NUMBER: _builtins.int
-    VICTIM_PODS_FIELD_NUMBER: _builtins.int
-    BUDGET_VIOLATIONS_FIELD_NUMBER: _builtins.int
-    RESOURCES_FIELD_NUMBER: _builtins.int
-    DOMAINS_FIELD_NUMBER: _builtins.int
-    units: _builtins.int
-    """Units decided."""
-    scheduled_units: _builtins.int
-    """Units that would be scheduled."""
-    preempting_units: _builtins.int
-    """Units that would be scheduled after preemption."""
-    unscheduled_units: _builtins.int
-    """Units that would not."""
-    placed_pods: _builtins.int
-    """Pods that would be bound or nominated."""
-    pending_pods: _builtins.int
-    """Pods that would stay pending."""
-    victim_pods: _builtins.int
-    """Pods that would be evicted."""
-    budget_violations: _builtins.int
-    """Pods that would be evicted beyond what budgets allow."""
-    @_builtins.property
-    def resources(self) -> _containers.RepeatedCompositeFieldContainer[Global___ResourceUse]:
-        """What all nodes offer and what would be in use, by name of the resource."""
-
-    @_builtins.property
-    def domains(self) -> _containers.RepeatedCompositeFieldContainer[Global___DomainUse]:
-        """The same for each domain of the label keys that groups are constrained by, by key and value; at most 1 000."""
-
-    def __init__(
-        self,
-        *,
-        units: _builtins.int = ...,
-        scheduled_units: _builtins.int = ...,
-        preempting_units: _builtins.int = ...,
-        unscheduled_units: _builtins.int = ...,
-        placed_pods: _builtins.int = ...,
-        pending_pods: _builtins.int = ...,
-        victim_pods: _builtins.int = ...,
-        budget_violations: _builtins.int = ...,
-        resources: _abc.Iterable[Global___ResourceUse] | None = ...,
-        domains: _abc.Iterable[Global___DomainUse] | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget_violations", b"budget_violations", "domains", b"domains", "pending_pods", b"pending_pods", "placed_pods", b"placed_pods", "preempting_units", b"preempting_units", "resources", b"resources", "scheduled_units", b"scheduled_units", "units", b"units", "unscheduled_units", b"unscheduled_units", "victim_pods", b"victim_pods"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___SimulationTotals: _TypeAlias = SimulationTotals  # noqa: Y015
-
-@_typing.final
-class ResourceUse(_message.Message):
-    """How much of one resource is in use on some nodes. Pods that would be on their way out use theirs still, nominated
-    ones nothing yet.
-    """
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    RESOURCE_FIELD_NUMBER: _builtins.int
-    ALLOCATABLE_FIELD_NUMBER: _builtins.int
-    USED_FIELD_NUMBER: _builtins.int
-    USED_BEFORE_FIELD_NUMBER: _builtins.int
-    UTILIZATION_FIELD_NUMBER: _builtins.int
-    FRAGMENTATION_FIELD_NUMBER: _builtins.int
-    resource: _builtins.str
-    """Name of the resource: "cpu"."""
-    allocatable: _builtins.str
-    """What the nodes offer, a quantity."""
-    used: _builtins.str
-    """What pods would use of it, a quantity."""
-    used_before: _builtins.str
-    """What pods used of it before anything was decided or changed, a quantity."""
-    utilization: _builtins.float
-    """`used` as a share of `allocatable`, 0 if nothing is offered."""
-    fragmentation: _builtins.float
-    """The share of what is free that is of no use to the pods of the cluster: for a pod that asks for the resource it
-    is free on nodes that cannot take the pod for want of this or another resource. The mean over such pods, bound and
-    pending ones; 0 if there are none.
-    """
-    def __init__(
-        self,
-        *,
-        resource: _builtins.str = ...,
-        allocatable: _builtins.str = ...,
-        used: _builtins.str = ...,
-        used_before: _builtins.str = ...,
-        utilization: _builtins.float = ...,
-        fragmentation: _builtins.float = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocatable", b"allocatable", "fragmentation", b"fragmentation", "resource", b"resource", "used", b"used", "used_before", b"used_before", "utilization", b"utilization"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___ResourceUse: _TypeAlias = ResourceUse  # noqa: Y015
-
-@_typing.final
-class DomainUse(_message.Message):
-    """One topology domain, and what is in use in it."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    KEY_FIELD_NUMBER: _builtins.int
-    VALUE_FIELD_NUMBER: _builtins.int
-    NODES_FIELD_NUMBER: _builtins.int
-    RESOURCES_FIELD_NUMBER: _builtins.int
-    key: _builtins.str
-    """The node label."""
-    value: _builtins.str
-    """Its value on the nodes of the domain."""
-    nodes: _builtins.int
-    """Nodes in the domain."""
-    @_builtins.property
-    def resources(self) -> _containers.RepeatedCompositeFieldContainer[Global___ResourceUse]:
-        """By name of the resource; those that the domain offers."""
-
-    def __init__(
-        self,
-        *,
-        key: _builtins.str = ...,
-        value: _builtins.str = ...,
-        nodes: _builtins.int = ...,
-        resources: _abc.Iterable[Global___ResourceUse] | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "nodes", b"nodes", "resources", b"resources", "value", b"value"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___DomainUse: _TypeAlias = DomainUse  # noqa: Y015
 
 @_typing.final
 class ExplainRequest(_message.Message):

@@ -23,13 +23,12 @@ from muster.v1.decision_pb2 import Decision, DisruptionUnit
 from muster.v1.meta_pb2 import ObjectRef
 from muster.v1.object_pb2 import Object
 from muster.v1.scheduler_service_pb2 import (
-    DomainUse,
     InlineBase,
     Overlay,
-    ResourceUse,
     SimulateRequest,
     SimulateResponse,
 )
+from muster.v1.simulation_pb2 import DomainUse, ResourceUse
 
 TREES_SHOWN = 3
 UNITS_SHOWN = 40

@@ -654,300 +654,6 @@ func (x *SimulateResponse) GetRevision() int64 {
 	return 0
 }
 
-// Sums over the decisions of a simulation.
-type SimulationTotals struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Units decided.
-	Units int32 `protobuf:"varint,1,opt,name=units,proto3" json:"units,omitempty"`
-	// Units that would be scheduled.
-	ScheduledUnits int32 `protobuf:"varint,2,opt,name=scheduled_units,json=scheduledUnits,proto3" json:"scheduled_units,omitempty"`
-	// Units that would be scheduled after preemption.
-	PreemptingUnits int32 `protobuf:"varint,3,opt,name=preempting_units,json=preemptingUnits,proto3" json:"preempting_units,omitempty"`
-	// Units that would not.
-	UnscheduledUnits int32 `protobuf:"varint,4,opt,name=unscheduled_units,json=unscheduledUnits,proto3" json:"unscheduled_units,omitempty"`
-	// Pods that would be bound or nominated.
-	PlacedPods int32 `protobuf:"varint,5,opt,name=placed_pods,json=placedPods,proto3" json:"placed_pods,omitempty"`
-	// Pods that would stay pending.
-	PendingPods int32 `protobuf:"varint,6,opt,name=pending_pods,json=pendingPods,proto3" json:"pending_pods,omitempty"`
-	// Pods that would be evicted.
-	VictimPods int32 `protobuf:"varint,7,opt,name=victim_pods,json=victimPods,proto3" json:"victim_pods,omitempty"`
-	// Pods that would be evicted beyond what budgets allow.
-	BudgetViolations int32 `protobuf:"varint,8,opt,name=budget_violations,json=budgetViolations,proto3" json:"budget_violations,omitempty"`
-	// What all nodes offer and what would be in use, by name of the resource.
-	Resources []*ResourceUse `protobuf:"bytes,9,rep,name=resources,proto3" json:"resources,omitempty"`
-	// The same for each domain of the label keys that groups are constrained by, by key and value; at most 1 000.
-	Domains       []*DomainUse `protobuf:"bytes,10,rep,name=domains,proto3" json:"domains,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SimulationTotals) Reset() {
-	*x = SimulationTotals{}
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[9]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SimulationTotals) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SimulationTotals) ProtoMessage() {}
-
-func (x *SimulationTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[9]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SimulationTotals.ProtoReflect.Descriptor instead.
-func (*SimulationTotals) Descriptor() ([]byte, []int) {
-	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{9}
-}
-
-func (x *SimulationTotals) GetUnits() int32 {
-	if x != nil {
-		return x.Units
-	}
-	return 0
-}
-
-func (x *SimulationTotals) GetScheduledUnits() int32 {
-	if x != nil {
-		return x.ScheduledUnits
-	}
-	return 0
-}
-
-func (x *SimulationTotals) GetPreemptingUnits() int32 {
-	if x != nil {
-		return x.PreemptingUnits
-	}
-	return 0
-}
-
-func (x *SimulationTotals) GetUnscheduledUnits() int32 {
-	if x != nil {
-		return x.UnscheduledUnits
-	}
-	return 0
-}
-
-func (x *SimulationTotals) GetPlacedPods() int32 {
-	if x != nil {
-		return x.PlacedPods
-	}
-	return 0
-}
-
-func (x *SimulationTotals) GetPendingPods() int32 {
-	if x != nil {
-		return x.PendingPods
-	}
-	return 0
-}
-
-func (x *SimulationTotals) GetVictimPods() int32 {
-	if x != nil {
-		return x.VictimPods
-	}
-	return 0
-}
-
-func (x *SimulationTotals) GetBudgetViolations() int32 {
-	if x != nil {
-		return x.BudgetViolations
-	}
-	return 0
-}
-
-func (x *SimulationTotals) GetResources() []*ResourceUse {
-	if x != nil {
-		return x.Resources
-	}
-	return nil
-}
-
-func (x *SimulationTotals) GetDomains() []*DomainUse {
-	if x != nil {
-		return x.Domains
-	}
-	return nil
-}
-
-// How much of one resource is in use on some nodes. Pods that would be on their way out use theirs still, nominated
-// ones nothing yet.
-type ResourceUse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the resource: "cpu".
-	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
-	// What the nodes offer, a quantity.
-	Allocatable string `protobuf:"bytes,2,opt,name=allocatable,proto3" json:"allocatable,omitempty"`
-	// What pods would use of it, a quantity.
-	Used string `protobuf:"bytes,3,opt,name=used,proto3" json:"used,omitempty"`
-	// What pods used of it before anything was decided or changed, a quantity.
-	UsedBefore string `protobuf:"bytes,4,opt,name=used_before,json=usedBefore,proto3" json:"used_before,omitempty"`
-	// `used` as a share of `allocatable`, 0 if nothing is offered.
-	Utilization float64 `protobuf:"fixed64,5,opt,name=utilization,proto3" json:"utilization,omitempty"`
-	// The share of what is free that is of no use to the pods of the cluster: for a pod that asks for the resource it
-	// is free on nodes that cannot take the pod for want of this or another resource. The mean over such pods, bound and
-	// pending ones; 0 if there are none.
-	Fragmentation float64 `protobuf:"fixed64,6,opt,name=fragmentation,proto3" json:"fragmentation,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ResourceUse) Reset() {
-	*x = ResourceUse{}
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[10]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ResourceUse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ResourceUse) ProtoMessage() {}
-
-func (x *ResourceUse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[10]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ResourceUse.ProtoReflect.Descriptor instead.
-func (*ResourceUse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{10}
-}
-
-func (x *ResourceUse) GetResource() string {
-	if x != nil {
-		return x.Resource
-	}
-	return ""
-}
-
-func (x *ResourceUse) GetAllocatable() string {
-	if x != nil {
-		return x.Allocatable
-	}
-	return ""
-}
-
-func (x *ResourceUse) GetUsed() string {
-	if x != nil {
-		return x.Used
-	}
-	return ""
-}
-
-func (x *ResourceUse) GetUsedBefore() string {
-	if x != nil {
-		return x.UsedBefore
-	}
-	return ""
-}
-
-func (x *ResourceUse) GetUtilization() float64 {
-	if x != nil {
-		return x.Utilization
-	}
-	return 0
-}
-
-func (x *ResourceUse) GetFragmentation() float64 {
-	if x != nil {
-		return x.Fragmentation
-	}
-	return 0
-}
-
-// One topology domain, and what is in use in it.
-type DomainUse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The node label.
-	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// Its value on the nodes of the domain.
-	Value string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
-	// Nodes in the domain.
-	Nodes int32 `protobuf:"varint,3,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	// By name of the resource; those that the domain offers.
-	Resources     []*ResourceUse `protobuf:"bytes,4,rep,name=resources,proto3" json:"resources,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DomainUse) Reset() {
-	*x = DomainUse{}
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[11]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DomainUse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DomainUse) ProtoMessage() {}
-
-func (x *DomainUse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[11]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DomainUse.ProtoReflect.Descriptor instead.
-func (*DomainUse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{11}
-}
-
-func (x *DomainUse) GetKey() string {
-	if x != nil {
-		return x.Key
-	}
-	return ""
-}
-
-func (x *DomainUse) GetValue() string {
-	if x != nil {
-		return x.Value
-	}
-	return ""
-}
-
-func (x *DomainUse) GetNodes() int32 {
-	if x != nil {
-		return x.Nodes
-	}
-	return 0
-}
-
-func (x *DomainUse) GetResources() []*ResourceUse {
-	if x != nil {
-		return x.Resources
-	}
-	return nil
-}
-
 // Request of Explain.
 type ExplainRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -963,7 +669,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[12]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -975,7 +681,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[12]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -988,7 +694,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{12}
+	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ExplainRequest) GetCluster() string {
@@ -1031,7 +737,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[13]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1043,7 +749,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[13]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1056,7 +762,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{13}
+	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ExplainResponse) GetQueue() *UnitQueueState {
@@ -1113,7 +819,7 @@ type Help struct {
 
 func (x *Help) Reset() {
 	*x = Help{}
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[14]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1125,7 +831,7 @@ func (x *Help) String() string {
 func (*Help) ProtoMessage() {}
 
 func (x *Help) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[14]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1138,7 +844,7 @@ func (x *Help) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Help.ProtoReflect.Descriptor instead.
 func (*Help) Descriptor() ([]byte, []int) {
-	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{14}
+	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Help) GetCode() string {
@@ -1193,7 +899,7 @@ type WatchDecisionsRequest struct {
 
 func (x *WatchDecisionsRequest) Reset() {
 	*x = WatchDecisionsRequest{}
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[15]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1205,7 +911,7 @@ func (x *WatchDecisionsRequest) String() string {
 func (*WatchDecisionsRequest) ProtoMessage() {}
 
 func (x *WatchDecisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[15]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1218,7 +924,7 @@ func (x *WatchDecisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchDecisionsRequest.ProtoReflect.Descriptor instead.
 func (*WatchDecisionsRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{15}
+	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *WatchDecisionsRequest) GetCluster() string {
@@ -1262,7 +968,7 @@ type WatchDecisionsResponse struct {
 
 func (x *WatchDecisionsResponse) Reset() {
 	*x = WatchDecisionsResponse{}
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[16]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1274,7 +980,7 @@ func (x *WatchDecisionsResponse) String() string {
 func (*WatchDecisionsResponse) ProtoMessage() {}
 
 func (x *WatchDecisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[16]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1287,7 +993,7 @@ func (x *WatchDecisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchDecisionsResponse.ProtoReflect.Descriptor instead.
 func (*WatchDecisionsResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{16}
+	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *WatchDecisionsResponse) GetDecisions() []*Decision {
@@ -1319,7 +1025,7 @@ type GetDecisionRequest struct {
 
 func (x *GetDecisionRequest) Reset() {
 	*x = GetDecisionRequest{}
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[17]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1331,7 +1037,7 @@ func (x *GetDecisionRequest) String() string {
 func (*GetDecisionRequest) ProtoMessage() {}
 
 func (x *GetDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[17]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1344,7 +1050,7 @@ func (x *GetDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDecisionRequest.ProtoReflect.Descriptor instead.
 func (*GetDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{17}
+	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GetDecisionRequest) GetCluster() string {
@@ -1381,7 +1087,7 @@ type GetDecisionResponse struct {
 
 func (x *GetDecisionResponse) Reset() {
 	*x = GetDecisionResponse{}
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[18]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1393,7 +1099,7 @@ func (x *GetDecisionResponse) String() string {
 func (*GetDecisionResponse) ProtoMessage() {}
 
 func (x *GetDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[18]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1406,7 +1112,7 @@ func (x *GetDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDecisionResponse.ProtoReflect.Descriptor instead.
 func (*GetDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{18}
+	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetDecisionResponse) GetDecision() *Decision {
@@ -1442,7 +1148,7 @@ type DecisionRerun struct {
 
 func (x *DecisionRerun) Reset() {
 	*x = DecisionRerun{}
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[19]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1454,7 +1160,7 @@ func (x *DecisionRerun) String() string {
 func (*DecisionRerun) ProtoMessage() {}
 
 func (x *DecisionRerun) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[19]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1467,7 +1173,7 @@ func (x *DecisionRerun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionRerun.ProtoReflect.Descriptor instead.
 func (*DecisionRerun) Descriptor() ([]byte, []int) {
-	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{19}
+	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DecisionRerun) GetEqual() bool {
@@ -1528,7 +1234,7 @@ type ListDecisionsRequest struct {
 
 func (x *ListDecisionsRequest) Reset() {
 	*x = ListDecisionsRequest{}
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[20]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1540,7 +1246,7 @@ func (x *ListDecisionsRequest) String() string {
 func (*ListDecisionsRequest) ProtoMessage() {}
 
 func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[20]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1553,7 +1259,7 @@ func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListDecisionsRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{20}
+	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListDecisionsRequest) GetCluster() string {
@@ -1620,7 +1326,7 @@ type ListDecisionsResponse struct {
 
 func (x *ListDecisionsResponse) Reset() {
 	*x = ListDecisionsResponse{}
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[21]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1632,7 +1338,7 @@ func (x *ListDecisionsResponse) String() string {
 func (*ListDecisionsResponse) ProtoMessage() {}
 
 func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[21]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1645,7 +1351,7 @@ func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListDecisionsResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{21}
+	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListDecisionsResponse) GetDecisions() []*Decision {
@@ -1686,7 +1392,7 @@ type GetQueueRequest struct {
 
 func (x *GetQueueRequest) Reset() {
 	*x = GetQueueRequest{}
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[22]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1698,7 +1404,7 @@ func (x *GetQueueRequest) String() string {
 func (*GetQueueRequest) ProtoMessage() {}
 
 func (x *GetQueueRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[22]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1711,7 +1417,7 @@ func (x *GetQueueRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetQueueRequest.ProtoReflect.Descriptor instead.
 func (*GetQueueRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{22}
+	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GetQueueRequest) GetCluster() string {
@@ -1767,7 +1473,7 @@ type GetQueueResponse struct {
 
 func (x *GetQueueResponse) Reset() {
 	*x = GetQueueResponse{}
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[23]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1779,7 +1485,7 @@ func (x *GetQueueResponse) String() string {
 func (*GetQueueResponse) ProtoMessage() {}
 
 func (x *GetQueueResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_scheduler_service_proto_msgTypes[23]
+	mi := &file_muster_v1_scheduler_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1792,7 +1498,7 @@ func (x *GetQueueResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetQueueResponse.ProtoReflect.Descriptor instead.
 func (*GetQueueResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{23}
+	return file_muster_v1_scheduler_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GetQueueResponse) GetUnits() []*UnitQueueState {
@@ -1855,7 +1561,7 @@ var File_muster_v1_scheduler_service_proto protoreflect.FileDescriptor
 
 const file_muster_v1_scheduler_service_proto_rawDesc = "" +
 	"\n" +
-	"!muster/v1/scheduler_service.proto\x12\tmuster.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18muster/v1/decision.proto\x1a\x14muster/v1/meta.proto\x1a\x16muster/v1/object.proto\x1a\x15muster/v1/queue.proto\"\xc8\x01\n" +
+	"!muster/v1/scheduler_service.proto\x12\tmuster.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18muster/v1/decision.proto\x1a\x14muster/v1/meta.proto\x1a\x16muster/v1/object.proto\x1a\x15muster/v1/queue.proto\x1a\x1amuster/v1/simulation.proto\"\xc8\x01\n" +
 	"\x0fScheduleRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12(\n" +
 	"\x04unit\x18\x02 \x01(\v2\x14.muster.v1.ObjectRefR\x04unit\x12#\n" +
@@ -1899,34 +1605,7 @@ const file_muster_v1_scheduler_service_proto_rawDesc = "" +
 	"\tdecisions\x18\x01 \x03(\v2\x13.muster.v1.DecisionR\tdecisions\x123\n" +
 	"\x06totals\x18\x02 \x01(\v2\x1b.muster.v1.SimulationTotalsR\x06totals\x12\x18\n" +
 	"\apartial\x18\x03 \x01(\bR\apartial\x12\x1a\n" +
-	"\brevision\x18\x04 \x01(\x03R\brevision\"\xa1\x03\n" +
-	"\x10SimulationTotals\x12\x14\n" +
-	"\x05units\x18\x01 \x01(\x05R\x05units\x12'\n" +
-	"\x0fscheduled_units\x18\x02 \x01(\x05R\x0escheduledUnits\x12)\n" +
-	"\x10preempting_units\x18\x03 \x01(\x05R\x0fpreemptingUnits\x12+\n" +
-	"\x11unscheduled_units\x18\x04 \x01(\x05R\x10unscheduledUnits\x12\x1f\n" +
-	"\vplaced_pods\x18\x05 \x01(\x05R\n" +
-	"placedPods\x12!\n" +
-	"\fpending_pods\x18\x06 \x01(\x05R\vpendingPods\x12\x1f\n" +
-	"\vvictim_pods\x18\a \x01(\x05R\n" +
-	"victimPods\x12+\n" +
-	"\x11budget_violations\x18\b \x01(\x05R\x10budgetViolations\x124\n" +
-	"\tresources\x18\t \x03(\v2\x16.muster.v1.ResourceUseR\tresources\x12.\n" +
-	"\adomains\x18\n" +
-	" \x03(\v2\x14.muster.v1.DomainUseR\adomains\"\xc8\x01\n" +
-	"\vResourceUse\x12\x1a\n" +
-	"\bresource\x18\x01 \x01(\tR\bresource\x12 \n" +
-	"\vallocatable\x18\x02 \x01(\tR\vallocatable\x12\x12\n" +
-	"\x04used\x18\x03 \x01(\tR\x04used\x12\x1f\n" +
-	"\vused_before\x18\x04 \x01(\tR\n" +
-	"usedBefore\x12 \n" +
-	"\vutilization\x18\x05 \x01(\x01R\vutilization\x12$\n" +
-	"\rfragmentation\x18\x06 \x01(\x01R\rfragmentation\"\x7f\n" +
-	"\tDomainUse\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\x12\x14\n" +
-	"\x05nodes\x18\x03 \x01(\x05R\x05nodes\x124\n" +
-	"\tresources\x18\x04 \x03(\v2\x16.muster.v1.ResourceUseR\tresources\"|\n" +
+	"\brevision\x18\x04 \x01(\x03R\brevision\"|\n" +
 	"\x0eExplainRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12(\n" +
 	"\x04unit\x18\x02 \x01(\v2\x14.muster.v1.ObjectRefR\x04unit\x12&\n" +
@@ -2020,7 +1699,7 @@ func file_muster_v1_scheduler_service_proto_rawDescGZIP() []byte {
 	return file_muster_v1_scheduler_service_proto_rawDescData
 }
 
-var file_muster_v1_scheduler_service_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_muster_v1_scheduler_service_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_muster_v1_scheduler_service_proto_goTypes = []any{
 	(*ScheduleRequest)(nil),        // 0: muster.v1.ScheduleRequest
 	(*ScheduleResponse)(nil),       // 1: muster.v1.ScheduleResponse
@@ -2031,98 +1710,93 @@ var file_muster_v1_scheduler_service_proto_goTypes = []any{
 	(*InlineBase)(nil),             // 6: muster.v1.InlineBase
 	(*Overlay)(nil),                // 7: muster.v1.Overlay
 	(*SimulateResponse)(nil),       // 8: muster.v1.SimulateResponse
-	(*SimulationTotals)(nil),       // 9: muster.v1.SimulationTotals
-	(*ResourceUse)(nil),            // 10: muster.v1.ResourceUse
-	(*DomainUse)(nil),              // 11: muster.v1.DomainUse
-	(*ExplainRequest)(nil),         // 12: muster.v1.ExplainRequest
-	(*ExplainResponse)(nil),        // 13: muster.v1.ExplainResponse
-	(*Help)(nil),                   // 14: muster.v1.Help
-	(*WatchDecisionsRequest)(nil),  // 15: muster.v1.WatchDecisionsRequest
-	(*WatchDecisionsResponse)(nil), // 16: muster.v1.WatchDecisionsResponse
-	(*GetDecisionRequest)(nil),     // 17: muster.v1.GetDecisionRequest
-	(*GetDecisionResponse)(nil),    // 18: muster.v1.GetDecisionResponse
-	(*DecisionRerun)(nil),          // 19: muster.v1.DecisionRerun
-	(*ListDecisionsRequest)(nil),   // 20: muster.v1.ListDecisionsRequest
-	(*ListDecisionsResponse)(nil),  // 21: muster.v1.ListDecisionsResponse
-	(*GetQueueRequest)(nil),        // 22: muster.v1.GetQueueRequest
-	(*GetQueueResponse)(nil),       // 23: muster.v1.GetQueueResponse
-	nil,                            // 24: muster.v1.Help.DetailsEntry
-	(*ObjectRef)(nil),              // 25: muster.v1.ObjectRef
-	(*durationpb.Duration)(nil),    // 26: google.protobuf.Duration
-	(*Decision)(nil),               // 27: muster.v1.Decision
-	(*UnitQueueState)(nil),         // 28: muster.v1.UnitQueueState
-	(*Object)(nil),                 // 29: muster.v1.Object
-	(*GroupResult)(nil),            // 30: muster.v1.GroupResult
-	(DecisionCode)(0),              // 31: muster.v1.DecisionCode
-	(*timestamppb.Timestamp)(nil),  // 32: google.protobuf.Timestamp
-	(UnitState)(0),                 // 33: muster.v1.UnitState
-	(*UnitStateCount)(nil),         // 34: muster.v1.UnitStateCount
-	(*PendingObject)(nil),          // 35: muster.v1.PendingObject
+	(*ExplainRequest)(nil),         // 9: muster.v1.ExplainRequest
+	(*ExplainResponse)(nil),        // 10: muster.v1.ExplainResponse
+	(*Help)(nil),                   // 11: muster.v1.Help
+	(*WatchDecisionsRequest)(nil),  // 12: muster.v1.WatchDecisionsRequest
+	(*WatchDecisionsResponse)(nil), // 13: muster.v1.WatchDecisionsResponse
+	(*GetDecisionRequest)(nil),     // 14: muster.v1.GetDecisionRequest
+	(*GetDecisionResponse)(nil),    // 15: muster.v1.GetDecisionResponse
+	(*DecisionRerun)(nil),          // 16: muster.v1.DecisionRerun
+	(*ListDecisionsRequest)(nil),   // 17: muster.v1.ListDecisionsRequest
+	(*ListDecisionsResponse)(nil),  // 18: muster.v1.ListDecisionsResponse
+	(*GetQueueRequest)(nil),        // 19: muster.v1.GetQueueRequest
+	(*GetQueueResponse)(nil),       // 20: muster.v1.GetQueueResponse
+	nil,                            // 21: muster.v1.Help.DetailsEntry
+	(*ObjectRef)(nil),              // 22: muster.v1.ObjectRef
+	(*durationpb.Duration)(nil),    // 23: google.protobuf.Duration
+	(*Decision)(nil),               // 24: muster.v1.Decision
+	(*UnitQueueState)(nil),         // 25: muster.v1.UnitQueueState
+	(*Object)(nil),                 // 26: muster.v1.Object
+	(*SimulationTotals)(nil),       // 27: muster.v1.SimulationTotals
+	(*GroupResult)(nil),            // 28: muster.v1.GroupResult
+	(DecisionCode)(0),              // 29: muster.v1.DecisionCode
+	(*timestamppb.Timestamp)(nil),  // 30: google.protobuf.Timestamp
+	(UnitState)(0),                 // 31: muster.v1.UnitState
+	(*UnitStateCount)(nil),         // 32: muster.v1.UnitStateCount
+	(*PendingObject)(nil),          // 33: muster.v1.PendingObject
 }
 var file_muster_v1_scheduler_service_proto_depIdxs = []int32{
-	25, // 0: muster.v1.ScheduleRequest.unit:type_name -> muster.v1.ObjectRef
-	26, // 1: muster.v1.ScheduleRequest.wait:type_name -> google.protobuf.Duration
-	27, // 2: muster.v1.ScheduleResponse.decision:type_name -> muster.v1.Decision
-	28, // 3: muster.v1.ScheduleResponse.queue:type_name -> muster.v1.UnitQueueState
-	25, // 4: muster.v1.PreemptRequest.unit:type_name -> muster.v1.ObjectRef
-	27, // 5: muster.v1.PreemptResponse.decision:type_name -> muster.v1.Decision
+	22, // 0: muster.v1.ScheduleRequest.unit:type_name -> muster.v1.ObjectRef
+	23, // 1: muster.v1.ScheduleRequest.wait:type_name -> google.protobuf.Duration
+	24, // 2: muster.v1.ScheduleResponse.decision:type_name -> muster.v1.Decision
+	25, // 3: muster.v1.ScheduleResponse.queue:type_name -> muster.v1.UnitQueueState
+	22, // 4: muster.v1.PreemptRequest.unit:type_name -> muster.v1.ObjectRef
+	24, // 5: muster.v1.PreemptResponse.decision:type_name -> muster.v1.Decision
 	5,  // 6: muster.v1.SimulateRequest.cluster_base:type_name -> muster.v1.ClusterBase
 	6,  // 7: muster.v1.SimulateRequest.inline:type_name -> muster.v1.InlineBase
 	7,  // 8: muster.v1.SimulateRequest.overlay:type_name -> muster.v1.Overlay
-	25, // 9: muster.v1.SimulateRequest.units:type_name -> muster.v1.ObjectRef
-	26, // 10: muster.v1.SimulateRequest.time_limit:type_name -> google.protobuf.Duration
-	29, // 11: muster.v1.InlineBase.objects:type_name -> muster.v1.Object
-	29, // 12: muster.v1.Overlay.objects:type_name -> muster.v1.Object
-	25, // 13: muster.v1.Overlay.removed:type_name -> muster.v1.ObjectRef
-	27, // 14: muster.v1.SimulateResponse.decisions:type_name -> muster.v1.Decision
-	9,  // 15: muster.v1.SimulateResponse.totals:type_name -> muster.v1.SimulationTotals
-	10, // 16: muster.v1.SimulationTotals.resources:type_name -> muster.v1.ResourceUse
-	11, // 17: muster.v1.SimulationTotals.domains:type_name -> muster.v1.DomainUse
-	10, // 18: muster.v1.DomainUse.resources:type_name -> muster.v1.ResourceUse
-	25, // 19: muster.v1.ExplainRequest.unit:type_name -> muster.v1.ObjectRef
-	28, // 20: muster.v1.ExplainResponse.queue:type_name -> muster.v1.UnitQueueState
-	27, // 21: muster.v1.ExplainResponse.last_decision:type_name -> muster.v1.Decision
-	30, // 22: muster.v1.ExplainResponse.result:type_name -> muster.v1.GroupResult
-	14, // 23: muster.v1.ExplainResponse.helps:type_name -> muster.v1.Help
-	25, // 24: muster.v1.Help.refs:type_name -> muster.v1.ObjectRef
-	24, // 25: muster.v1.Help.details:type_name -> muster.v1.Help.DetailsEntry
-	25, // 26: muster.v1.WatchDecisionsRequest.units:type_name -> muster.v1.ObjectRef
-	31, // 27: muster.v1.WatchDecisionsRequest.codes:type_name -> muster.v1.DecisionCode
-	27, // 28: muster.v1.WatchDecisionsResponse.decisions:type_name -> muster.v1.Decision
-	27, // 29: muster.v1.GetDecisionResponse.decision:type_name -> muster.v1.Decision
-	19, // 30: muster.v1.GetDecisionResponse.rerun:type_name -> muster.v1.DecisionRerun
-	27, // 31: muster.v1.DecisionRerun.decision:type_name -> muster.v1.Decision
-	25, // 32: muster.v1.ListDecisionsRequest.unit:type_name -> muster.v1.ObjectRef
-	32, // 33: muster.v1.ListDecisionsRequest.start_time:type_name -> google.protobuf.Timestamp
-	32, // 34: muster.v1.ListDecisionsRequest.end_time:type_name -> google.protobuf.Timestamp
-	31, // 35: muster.v1.ListDecisionsRequest.codes:type_name -> muster.v1.DecisionCode
-	27, // 36: muster.v1.ListDecisionsResponse.decisions:type_name -> muster.v1.Decision
-	33, // 37: muster.v1.GetQueueRequest.states:type_name -> muster.v1.UnitState
-	28, // 38: muster.v1.GetQueueResponse.units:type_name -> muster.v1.UnitQueueState
-	34, // 39: muster.v1.GetQueueResponse.counts:type_name -> muster.v1.UnitStateCount
-	35, // 40: muster.v1.GetQueueResponse.pending_pod_groups:type_name -> muster.v1.PendingObject
-	35, // 41: muster.v1.GetQueueResponse.pending_pod_group_members:type_name -> muster.v1.PendingObject
-	0,  // 42: muster.v1.SchedulerService.Schedule:input_type -> muster.v1.ScheduleRequest
-	2,  // 43: muster.v1.SchedulerService.Preempt:input_type -> muster.v1.PreemptRequest
-	4,  // 44: muster.v1.SchedulerService.Simulate:input_type -> muster.v1.SimulateRequest
-	12, // 45: muster.v1.SchedulerService.Explain:input_type -> muster.v1.ExplainRequest
-	15, // 46: muster.v1.SchedulerService.WatchDecisions:input_type -> muster.v1.WatchDecisionsRequest
-	17, // 47: muster.v1.SchedulerService.GetDecision:input_type -> muster.v1.GetDecisionRequest
-	20, // 48: muster.v1.SchedulerService.ListDecisions:input_type -> muster.v1.ListDecisionsRequest
-	22, // 49: muster.v1.SchedulerService.GetQueue:input_type -> muster.v1.GetQueueRequest
-	1,  // 50: muster.v1.SchedulerService.Schedule:output_type -> muster.v1.ScheduleResponse
-	3,  // 51: muster.v1.SchedulerService.Preempt:output_type -> muster.v1.PreemptResponse
-	8,  // 52: muster.v1.SchedulerService.Simulate:output_type -> muster.v1.SimulateResponse
-	13, // 53: muster.v1.SchedulerService.Explain:output_type -> muster.v1.ExplainResponse
-	16, // 54: muster.v1.SchedulerService.WatchDecisions:output_type -> muster.v1.WatchDecisionsResponse
-	18, // 55: muster.v1.SchedulerService.GetDecision:output_type -> muster.v1.GetDecisionResponse
-	21, // 56: muster.v1.SchedulerService.ListDecisions:output_type -> muster.v1.ListDecisionsResponse
-	23, // 57: muster.v1.SchedulerService.GetQueue:output_type -> muster.v1.GetQueueResponse
-	50, // [50:58] is the sub-list for method output_type
-	42, // [42:50] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	22, // 9: muster.v1.SimulateRequest.units:type_name -> muster.v1.ObjectRef
+	23, // 10: muster.v1.SimulateRequest.time_limit:type_name -> google.protobuf.Duration
+	26, // 11: muster.v1.InlineBase.objects:type_name -> muster.v1.Object
+	26, // 12: muster.v1.Overlay.objects:type_name -> muster.v1.Object
+	22, // 13: muster.v1.Overlay.removed:type_name -> muster.v1.ObjectRef
+	24, // 14: muster.v1.SimulateResponse.decisions:type_name -> muster.v1.Decision
+	27, // 15: muster.v1.SimulateResponse.totals:type_name -> muster.v1.SimulationTotals
+	22, // 16: muster.v1.ExplainRequest.unit:type_name -> muster.v1.ObjectRef
+	25, // 17: muster.v1.ExplainResponse.queue:type_name -> muster.v1.UnitQueueState
+	24, // 18: muster.v1.ExplainResponse.last_decision:type_name -> muster.v1.Decision
+	28, // 19: muster.v1.ExplainResponse.result:type_name -> muster.v1.GroupResult
+	11, // 20: muster.v1.ExplainResponse.helps:type_name -> muster.v1.Help
+	22, // 21: muster.v1.Help.refs:type_name -> muster.v1.ObjectRef
+	21, // 22: muster.v1.Help.details:type_name -> muster.v1.Help.DetailsEntry
+	22, // 23: muster.v1.WatchDecisionsRequest.units:type_name -> muster.v1.ObjectRef
+	29, // 24: muster.v1.WatchDecisionsRequest.codes:type_name -> muster.v1.DecisionCode
+	24, // 25: muster.v1.WatchDecisionsResponse.decisions:type_name -> muster.v1.Decision
+	24, // 26: muster.v1.GetDecisionResponse.decision:type_name -> muster.v1.Decision
+	16, // 27: muster.v1.GetDecisionResponse.rerun:type_name -> muster.v1.DecisionRerun
+	24, // 28: muster.v1.DecisionRerun.decision:type_name -> muster.v1.Decision
+	22, // 29: muster.v1.ListDecisionsRequest.unit:type_name -> muster.v1.ObjectRef
+	30, // 30: muster.v1.ListDecisionsRequest.start_time:type_name -> google.protobuf.Timestamp
+	30, // 31: muster.v1.ListDecisionsRequest.end_time:type_name -> google.protobuf.Timestamp
+	29, // 32: muster.v1.ListDecisionsRequest.codes:type_name -> muster.v1.DecisionCode
+	24, // 33: muster.v1.ListDecisionsResponse.decisions:type_name -> muster.v1.Decision
+	31, // 34: muster.v1.GetQueueRequest.states:type_name -> muster.v1.UnitState
+	25, // 35: muster.v1.GetQueueResponse.units:type_name -> muster.v1.UnitQueueState
+	32, // 36: muster.v1.GetQueueResponse.counts:type_name -> muster.v1.UnitStateCount
+	33, // 37: muster.v1.GetQueueResponse.pending_pod_groups:type_name -> muster.v1.PendingObject
+	33, // 38: muster.v1.GetQueueResponse.pending_pod_group_members:type_name -> muster.v1.PendingObject
+	0,  // 39: muster.v1.SchedulerService.Schedule:input_type -> muster.v1.ScheduleRequest
+	2,  // 40: muster.v1.SchedulerService.Preempt:input_type -> muster.v1.PreemptRequest
+	4,  // 41: muster.v1.SchedulerService.Simulate:input_type -> muster.v1.SimulateRequest
+	9,  // 42: muster.v1.SchedulerService.Explain:input_type -> muster.v1.ExplainRequest
+	12, // 43: muster.v1.SchedulerService.WatchDecisions:input_type -> muster.v1.WatchDecisionsRequest
+	14, // 44: muster.v1.SchedulerService.GetDecision:input_type -> muster.v1.GetDecisionRequest
+	17, // 45: muster.v1.SchedulerService.ListDecisions:input_type -> muster.v1.ListDecisionsRequest
+	19, // 46: muster.v1.SchedulerService.GetQueue:input_type -> muster.v1.GetQueueRequest
+	1,  // 47: muster.v1.SchedulerService.Schedule:output_type -> muster.v1.ScheduleResponse
+	3,  // 48: muster.v1.SchedulerService.Preempt:output_type -> muster.v1.PreemptResponse
+	8,  // 49: muster.v1.SchedulerService.Simulate:output_type -> muster.v1.SimulateResponse
+	10, // 50: muster.v1.SchedulerService.Explain:output_type -> muster.v1.ExplainResponse
+	13, // 51: muster.v1.SchedulerService.WatchDecisions:output_type -> muster.v1.WatchDecisionsResponse
+	15, // 52: muster.v1.SchedulerService.GetDecision:output_type -> muster.v1.GetDecisionResponse
+	18, // 53: muster.v1.SchedulerService.ListDecisions:output_type -> muster.v1.ListDecisionsResponse
+	20, // 54: muster.v1.SchedulerService.GetQueue:output_type -> muster.v1.GetQueueResponse
+	47, // [47:55] is the sub-list for method output_type
+	39, // [39:47] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_muster_v1_scheduler_service_proto_init() }
@@ -2134,18 +1808,19 @@ func file_muster_v1_scheduler_service_proto_init() {
 	file_muster_v1_meta_proto_init()
 	file_muster_v1_object_proto_init()
 	file_muster_v1_queue_proto_init()
+	file_muster_v1_simulation_proto_init()
 	file_muster_v1_scheduler_service_proto_msgTypes[4].OneofWrappers = []any{
 		(*SimulateRequest_ClusterBase)(nil),
 		(*SimulateRequest_Inline)(nil),
 	}
-	file_muster_v1_scheduler_service_proto_msgTypes[15].OneofWrappers = []any{}
+	file_muster_v1_scheduler_service_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_muster_v1_scheduler_service_proto_rawDesc), len(file_muster_v1_scheduler_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   25,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

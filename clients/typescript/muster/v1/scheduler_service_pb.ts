@@ -16,13 +16,15 @@ import type { Object$ } from "./object_pb.js";
 import { file_muster_v1_object } from "./object_pb.js";
 import type { PendingObject, UnitQueueState, UnitState, UnitStateCount } from "./queue_pb.js";
 import { file_muster_v1_queue } from "./queue_pb.js";
+import type { SimulationTotals } from "./simulation_pb.js";
+import { file_muster_v1_simulation } from "./simulation_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file muster/v1/scheduler_service.proto.
  */
 export const file_muster_v1_scheduler_service: GenFile = /*@__PURE__*/
-  fileDesc("CiFtdXN0ZXIvdjEvc2NoZWR1bGVyX3NlcnZpY2UucHJvdG8SCW11c3Rlci52MSKaAQoPU2NoZWR1bGVSZXF1ZXN0Eg8KB2NsdXN0ZXIYASABKAkSIgoEdW5pdBgCIAEoCzIULm11c3Rlci52MS5PYmplY3RSZWYSFQoNdmFsaWRhdGVfb25seRgDIAEoCBInCgR3YWl0GAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhIKCnJlcXVlc3RfaWQYBSABKAkicgoQU2NoZWR1bGVSZXNwb25zZRIlCghkZWNpc2lvbhgBIAEoCzITLm11c3Rlci52MS5EZWNpc2lvbhINCgVmcmVzaBgCIAEoCBIoCgVxdWV1ZRgDIAEoCzIZLm11c3Rlci52MS5Vbml0UXVldWVTdGF0ZSJwCg5QcmVlbXB0UmVxdWVzdBIPCgdjbHVzdGVyGAEgASgJEiIKBHVuaXQYAiABKAsyFC5tdXN0ZXIudjEuT2JqZWN0UmVmEhUKDXZhbGlkYXRlX29ubHkYAyABKAgSEgoKcmVxdWVzdF9pZBgEIAEoCSI4Cg9QcmVlbXB0UmVzcG9uc2USJQoIZGVjaXNpb24YASABKAsyEy5tdXN0ZXIudjEuRGVjaXNpb24irQIKD1NpbXVsYXRlUmVxdWVzdBIPCgdjbHVzdGVyGAEgASgJEi4KDGNsdXN0ZXJfYmFzZRgCIAEoCzIWLm11c3Rlci52MS5DbHVzdGVyQmFzZUgAEicKBmlubGluZRgDIAEoCzIVLm11c3Rlci52MS5JbmxpbmVCYXNlSAASIwoHb3ZlcmxheRgEIAEoCzISLm11c3Rlci52MS5PdmVybGF5EiMKBXVuaXRzGAUgAygLMhQubXVzdGVyLnYxLk9iamVjdFJlZhITCgt3aG9sZV9xdWV1ZRgGIAEoCBIaChJ3aXRob3V0X3ByZWVtcHRpb24YByABKAgSLQoKdGltZV9saW1pdBgIIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIGCgRiYXNlIg0KC0NsdXN0ZXJCYXNlIjAKCklubGluZUJhc2USIgoHb2JqZWN0cxgBIAMoCzIRLm11c3Rlci52MS5PYmplY3QiawoHT3ZlcmxheRIiCgdvYmplY3RzGAEgAygLMhEubXVzdGVyLnYxLk9iamVjdBIlCgdyZW1vdmVkGAIgAygLMhQubXVzdGVyLnYxLk9iamVjdFJlZhIVCg1kcmFpbmVkX25vZGVzGAMgAygJIooBChBTaW11bGF0ZVJlc3BvbnNlEiYKCWRlY2lzaW9ucxgBIAMoCzITLm11c3Rlci52MS5EZWNpc2lvbhIrCgZ0b3RhbHMYAiABKAsyGy5tdXN0ZXIudjEuU2ltdWxhdGlvblRvdGFscxIPCgdwYXJ0aWFsGAMgASgIEhAKCHJldmlzaW9uGAQgASgDIpwCChBTaW11bGF0aW9uVG90YWxzEg0KBXVuaXRzGAEgASgFEhcKD3NjaGVkdWxlZF91bml0cxgCIAEoBRIYChBwcmVlbXB0aW5nX3VuaXRzGAMgASgFEhkKEXVuc2NoZWR1bGVkX3VuaXRzGAQgASgFEhMKC3BsYWNlZF9wb2RzGAUgASgFEhQKDHBlbmRpbmdfcG9kcxgGIAEoBRITCgt2aWN0aW1fcG9kcxgHIAEoBRIZChFidWRnZXRfdmlvbGF0aW9ucxgIIAEoBRIpCglyZXNvdXJjZXMYCSADKAsyFi5tdXN0ZXIudjEuUmVzb3VyY2VVc2USJQoHZG9tYWlucxgKIAMoCzIULm11c3Rlci52MS5Eb21haW5Vc2UigwEKC1Jlc291cmNlVXNlEhAKCHJlc291cmNlGAEgASgJEhMKC2FsbG9jYXRhYmxlGAIgASgJEgwKBHVzZWQYAyABKAkSEwoLdXNlZF9iZWZvcmUYBCABKAkSEwoLdXRpbGl6YXRpb24YBSABKAESFQoNZnJhZ21lbnRhdGlvbhgGIAEoASJhCglEb21haW5Vc2USCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJEg0KBW5vZGVzGAMgASgFEikKCXJlc291cmNlcxgEIAMoCzIWLm11c3Rlci52MS5SZXNvdXJjZVVzZSJeCg5FeHBsYWluUmVxdWVzdBIPCgdjbHVzdGVyGAEgASgJEiIKBHVuaXQYAiABKAsyFC5tdXN0ZXIudjEuT2JqZWN0UmVmEhcKD3doYXRfd291bGRfaGVscBgDIAEoCCLBAQoPRXhwbGFpblJlc3BvbnNlEigKBXF1ZXVlGAEgASgLMhkubXVzdGVyLnYxLlVuaXRRdWV1ZVN0YXRlEioKDWxhc3RfZGVjaXNpb24YAiABKAsyEy5tdXN0ZXIudjEuRGVjaXNpb24SJgoGcmVzdWx0GAMgASgLMhYubXVzdGVyLnYxLkdyb3VwUmVzdWx0Eh4KBWhlbHBzGAQgAygLMg8ubXVzdGVyLnYxLkhlbHASEAoIcmV2aXNpb24YBSABKAMitwEKBEhlbHASDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEiIKBHJlZnMYAyADKAsyFC5tdXN0ZXIudjEuT2JqZWN0UmVmEg0KBWNvdW50GAQgASgFEi0KB2RldGFpbHMYBSADKAsyHC5tdXN0ZXIudjEuSGVscC5EZXRhaWxzRW50cnkaLgoMRGV0YWlsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiowEKFVdhdGNoRGVjaXNpb25zUmVxdWVzdBIPCgdjbHVzdGVyGAEgASgJEhoKDWZyb21fcmV2aXNpb24YAiABKANIAIgBARIjCgV1bml0cxgDIAMoCzIULm11c3Rlci52MS5PYmplY3RSZWYSJgoFY29kZXMYBCADKA4yFy5tdXN0ZXIudjEuRGVjaXNpb25Db2RlQhAKDl9mcm9tX3JldmlzaW9uIlIKFldhdGNoRGVjaXNpb25zUmVzcG9uc2USJgoJZGVjaXNpb25zGAEgAygLMhMubXVzdGVyLnYxLkRlY2lzaW9uEhAKCHJldmlzaW9uGAIgASgDIkAKEkdldERlY2lzaW9uUmVxdWVzdBIPCgdjbHVzdGVyGAEgASgJEgoKAmlkGAIgASgJEg0KBXJlcnVuGAMgASgIImUKE0dldERlY2lzaW9uUmVzcG9uc2USJQoIZGVjaXNpb24YASABKAsyEy5tdXN0ZXIudjEuRGVjaXNpb24SJwoFcmVydW4YAiABKAsyGC5tdXN0ZXIudjEuRGVjaXNpb25SZXJ1biKEAQoNRGVjaXNpb25SZXJ1bhINCgVlcXVhbBgBIAEoCBISCgpzYW1lX2lucHV0GAIgASgIEiUKCGRlY2lzaW9uGAMgASgLMhMubXVzdGVyLnYxLkRlY2lzaW9uEhMKC2RpZmZlcmVuY2VzGAQgAygJEhQKDG5vdF9wb3NzaWJsZRgFIAEoCSL4AQoUTGlzdERlY2lzaW9uc1JlcXVlc3QSDwoHY2x1c3RlchgBIAEoCRIiCgR1bml0GAIgASgLMhQubXVzdGVyLnYxLk9iamVjdFJlZhIuCgpzdGFydF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoFY29kZXMYBSADKA4yFy5tdXN0ZXIudjEuRGVjaXNpb25Db2RlEhEKCXBhZ2Vfc2l6ZRgGIAEoBRISCgpwYWdlX3Rva2VuGAcgASgJImoKFUxpc3REZWNpc2lvbnNSZXNwb25zZRImCglkZWNpc2lvbnMYASADKAsyEy5tdXN0ZXIudjEuRGVjaXNpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhAKCHJldmlzaW9uGAMgASgDIm8KD0dldFF1ZXVlUmVxdWVzdBIPCgdjbHVzdGVyGAEgASgJEiQKBnN0YXRlcxgCIAMoDjIULm11c3Rlci52MS5Vbml0U3RhdGUSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkizgIKEEdldFF1ZXVlUmVzcG9uc2USKAoFdW5pdHMYASADKAsyGS5tdXN0ZXIudjEuVW5pdFF1ZXVlU3RhdGUSKQoGY291bnRzGAIgAygLMhkubXVzdGVyLnYxLlVuaXRTdGF0ZUNvdW50EjQKEnBlbmRpbmdfcG9kX2dyb3VwcxgDIAMoCzIYLm11c3Rlci52MS5QZW5kaW5nT2JqZWN0EjsKGXBlbmRpbmdfcG9kX2dyb3VwX21lbWJlcnMYBCADKAsyGC5tdXN0ZXIudjEuUGVuZGluZ09iamVjdBIfChdwZW5kaW5nX3BvZF9ncm91cF9jb3VudBgFIAEoBRImCh5wZW5kaW5nX3BvZF9ncm91cF9tZW1iZXJfY291bnQYBiABKAUSFwoPbmV4dF9wYWdlX3Rva2VuGAcgASgJEhAKCHJldmlzaW9uGAggASgDMuAEChBTY2hlZHVsZXJTZXJ2aWNlEkMKCFNjaGVkdWxlEhoubXVzdGVyLnYxLlNjaGVkdWxlUmVxdWVzdBobLm11c3Rlci52MS5TY2hlZHVsZVJlc3BvbnNlEkAKB1ByZWVtcHQSGS5tdXN0ZXIudjEuUHJlZW1wdFJlcXVlc3QaGi5tdXN0ZXIudjEuUHJlZW1wdFJlc3BvbnNlEkMKCFNpbXVsYXRlEhoubXVzdGVyLnYxLlNpbXVsYXRlUmVxdWVzdBobLm11c3Rlci52MS5TaW11bGF0ZVJlc3BvbnNlEkAKB0V4cGxhaW4SGS5tdXN0ZXIudjEuRXhwbGFpblJlcXVlc3QaGi5tdXN0ZXIudjEuRXhwbGFpblJlc3BvbnNlElcKDldhdGNoRGVjaXNpb25zEiAubXVzdGVyLnYxLldhdGNoRGVjaXNpb25zUmVxdWVzdBohLm11c3Rlci52MS5XYXRjaERlY2lzaW9uc1Jlc3BvbnNlMAESTAoLR2V0RGVjaXNpb24SHS5tdXN0ZXIudjEuR2V0RGVjaXNpb25SZXF1ZXN0Gh4ubXVzdGVyLnYxLkdldERlY2lzaW9uUmVzcG9uc2USUgoNTGlzdERlY2lzaW9ucxIfLm11c3Rlci52MS5MaXN0RGVjaXNpb25zUmVxdWVzdBogLm11c3Rlci52MS5MaXN0RGVjaXNpb25zUmVzcG9uc2USQwoIR2V0UXVldWUSGi5tdXN0ZXIudjEuR2V0UXVldWVSZXF1ZXN0GhsubXVzdGVyLnYxLkdldFF1ZXVlUmVzcG9uc2VCJlokbXVzdGVyLmRldi9jbGllbnQvbXVzdGVyL3YxO211c3RlcnYxYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_muster_v1_decision, file_muster_v1_meta, file_muster_v1_object, file_muster_v1_queue]);
+  fileDesc("CiFtdXN0ZXIvdjEvc2NoZWR1bGVyX3NlcnZpY2UucHJvdG8SCW11c3Rlci52MSKaAQoPU2NoZWR1bGVSZXF1ZXN0Eg8KB2NsdXN0ZXIYASABKAkSIgoEdW5pdBgCIAEoCzIULm11c3Rlci52MS5PYmplY3RSZWYSFQoNdmFsaWRhdGVfb25seRgDIAEoCBInCgR3YWl0GAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhIKCnJlcXVlc3RfaWQYBSABKAkicgoQU2NoZWR1bGVSZXNwb25zZRIlCghkZWNpc2lvbhgBIAEoCzITLm11c3Rlci52MS5EZWNpc2lvbhINCgVmcmVzaBgCIAEoCBIoCgVxdWV1ZRgDIAEoCzIZLm11c3Rlci52MS5Vbml0UXVldWVTdGF0ZSJwCg5QcmVlbXB0UmVxdWVzdBIPCgdjbHVzdGVyGAEgASgJEiIKBHVuaXQYAiABKAsyFC5tdXN0ZXIudjEuT2JqZWN0UmVmEhUKDXZhbGlkYXRlX29ubHkYAyABKAgSEgoKcmVxdWVzdF9pZBgEIAEoCSI4Cg9QcmVlbXB0UmVzcG9uc2USJQoIZGVjaXNpb24YASABKAsyEy5tdXN0ZXIudjEuRGVjaXNpb24irQIKD1NpbXVsYXRlUmVxdWVzdBIPCgdjbHVzdGVyGAEgASgJEi4KDGNsdXN0ZXJfYmFzZRgCIAEoCzIWLm11c3Rlci52MS5DbHVzdGVyQmFzZUgAEicKBmlubGluZRgDIAEoCzIVLm11c3Rlci52MS5JbmxpbmVCYXNlSAASIwoHb3ZlcmxheRgEIAEoCzISLm11c3Rlci52MS5PdmVybGF5EiMKBXVuaXRzGAUgAygLMhQubXVzdGVyLnYxLk9iamVjdFJlZhITCgt3aG9sZV9xdWV1ZRgGIAEoCBIaChJ3aXRob3V0X3ByZWVtcHRpb24YByABKAgSLQoKdGltZV9saW1pdBgIIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIGCgRiYXNlIg0KC0NsdXN0ZXJCYXNlIjAKCklubGluZUJhc2USIgoHb2JqZWN0cxgBIAMoCzIRLm11c3Rlci52MS5PYmplY3QiawoHT3ZlcmxheRIiCgdvYmplY3RzGAEgAygLMhEubXVzdGVyLnYxLk9iamVjdBIlCgdyZW1vdmVkGAIgAygLMhQubXVzdGVyLnYxLk9iamVjdFJlZhIVCg1kcmFpbmVkX25vZGVzGAMgAygJIooBChBTaW11bGF0ZVJlc3BvbnNlEiYKCWRlY2lzaW9ucxgBIAMoCzITLm11c3Rlci52MS5EZWNpc2lvbhIrCgZ0b3RhbHMYAiABKAsyGy5tdXN0ZXIudjEuU2ltdWxhdGlvblRvdGFscxIPCgdwYXJ0aWFsGAMgASgIEhAKCHJldmlzaW9uGAQgASgDIl4KDkV4cGxhaW5SZXF1ZXN0Eg8KB2NsdXN0ZXIYASABKAkSIgoEdW5pdBgCIAEoCzIULm11c3Rlci52MS5PYmplY3RSZWYSFwoPd2hhdF93b3VsZF9oZWxwGAMgASgIIsEBCg9FeHBsYWluUmVzcG9uc2USKAoFcXVldWUYASABKAsyGS5tdXN0ZXIudjEuVW5pdFF1ZXVlU3RhdGUSKgoNbGFzdF9kZWNpc2lvbhgCIAEoCzITLm11c3Rlci52MS5EZWNpc2lvbhImCgZyZXN1bHQYAyABKAsyFi5tdXN0ZXIudjEuR3JvdXBSZXN1bHQSHgoFaGVscHMYBCADKAsyDy5tdXN0ZXIudjEuSGVscBIQCghyZXZpc2lvbhgFIAEoAyK3AQoESGVscBIMCgRjb2RlGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSIgoEcmVmcxgDIAMoCzIULm11c3Rlci52MS5PYmplY3RSZWYSDQoFY291bnQYBCABKAUSLQoHZGV0YWlscxgFIAMoCzIcLm11c3Rlci52MS5IZWxwLkRldGFpbHNFbnRyeRouCgxEZXRhaWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKjAQoVV2F0Y2hEZWNpc2lvbnNSZXF1ZXN0Eg8KB2NsdXN0ZXIYASABKAkSGgoNZnJvbV9yZXZpc2lvbhgCIAEoA0gAiAEBEiMKBXVuaXRzGAMgAygLMhQubXVzdGVyLnYxLk9iamVjdFJlZhImCgVjb2RlcxgEIAMoDjIXLm11c3Rlci52MS5EZWNpc2lvbkNvZGVCEAoOX2Zyb21fcmV2aXNpb24iUgoWV2F0Y2hEZWNpc2lvbnNSZXNwb25zZRImCglkZWNpc2lvbnMYASADKAsyEy5tdXN0ZXIudjEuRGVjaXNpb24SEAoIcmV2aXNpb24YAiABKAMiQAoSR2V0RGVjaXNpb25SZXF1ZXN0Eg8KB2NsdXN0ZXIYASABKAkSCgoCaWQYAiABKAkSDQoFcmVydW4YAyABKAgiZQoTR2V0RGVjaXNpb25SZXNwb25zZRIlCghkZWNpc2lvbhgBIAEoCzITLm11c3Rlci52MS5EZWNpc2lvbhInCgVyZXJ1bhgCIAEoCzIYLm11c3Rlci52MS5EZWNpc2lvblJlcnVuIoQBCg1EZWNpc2lvblJlcnVuEg0KBWVxdWFsGAEgASgIEhIKCnNhbWVfaW5wdXQYAiABKAgSJQoIZGVjaXNpb24YAyABKAsyEy5tdXN0ZXIudjEuRGVjaXNpb24SEwoLZGlmZmVyZW5jZXMYBCADKAkSFAoMbm90X3Bvc3NpYmxlGAUgASgJIvgBChRMaXN0RGVjaXNpb25zUmVxdWVzdBIPCgdjbHVzdGVyGAEgASgJEiIKBHVuaXQYAiABKAsyFC5tdXN0ZXIudjEuT2JqZWN0UmVmEi4KCnN0YXJ0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgVjb2RlcxgFIAMoDjIXLm11c3Rlci52MS5EZWNpc2lvbkNvZGUSEQoJcGFnZV9zaXplGAYgASgFEhIKCnBhZ2VfdG9rZW4YByABKAkiagoVTGlzdERlY2lzaW9uc1Jlc3BvbnNlEiYKCWRlY2lzaW9ucxgBIAMoCzITLm11c3Rlci52MS5EZWNpc2lvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEAoIcmV2aXNpb24YAyABKAMibwoPR2V0UXVldWVSZXF1ZXN0Eg8KB2NsdXN0ZXIYASABKAkSJAoGc3RhdGVzGAIgAygOMhQubXVzdGVyLnYxLlVuaXRTdGF0ZRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCSLOAgoQR2V0UXVldWVSZXNwb25zZRIoCgV1bml0cxgBIAMoCzIZLm11c3Rlci52MS5Vbml0UXVldWVTdGF0ZRIpCgZjb3VudHMYAiADKAsyGS5tdXN0ZXIudjEuVW5pdFN0YXRlQ291bnQSNAoScGVuZGluZ19wb2RfZ3JvdXBzGAMgAygLMhgubXVzdGVyLnYxLlBlbmRpbmdPYmplY3QSOwoZcGVuZGluZ19wb2RfZ3JvdXBfbWVtYmVycxgEIAMoCzIYLm11c3Rlci52MS5QZW5kaW5nT2JqZWN0Eh8KF3BlbmRpbmdfcG9kX2dyb3VwX2NvdW50GAUgASgFEiYKHnBlbmRpbmdfcG9kX2dyb3VwX21lbWJlcl9jb3VudBgGIAEoBRIXCg9uZXh0X3BhZ2VfdG9rZW4YByABKAkSEAoIcmV2aXNpb24YCCABKAMy4AQKEFNjaGVkdWxlclNlcnZpY2USQwoIU2NoZWR1bGUSGi5tdXN0ZXIudjEuU2NoZWR1bGVSZXF1ZXN0GhsubXVzdGVyLnYxLlNjaGVkdWxlUmVzcG9uc2USQAoHUHJlZW1wdBIZLm11c3Rlci52MS5QcmVlbXB0UmVxdWVzdBoaLm11c3Rlci52MS5QcmVlbXB0UmVzcG9uc2USQwoIU2ltdWxhdGUSGi5tdXN0ZXIudjEuU2ltdWxhdGVSZXF1ZXN0GhsubXVzdGVyLnYxLlNpbXVsYXRlUmVzcG9uc2USQAoHRXhwbGFpbhIZLm11c3Rlci52MS5FeHBsYWluUmVxdWVzdBoaLm11c3Rlci52MS5FeHBsYWluUmVzcG9uc2USVwoOV2F0Y2hEZWNpc2lvbnMSIC5tdXN0ZXIudjEuV2F0Y2hEZWNpc2lvbnNSZXF1ZXN0GiEubXVzdGVyLnYxLldhdGNoRGVjaXNpb25zUmVzcG9uc2UwARJMCgtHZXREZWNpc2lvbhIdLm11c3Rlci52MS5HZXREZWNpc2lvblJlcXVlc3QaHi5tdXN0ZXIudjEuR2V0RGVjaXNpb25SZXNwb25zZRJSCg1MaXN0RGVjaXNpb25zEh8ubXVzdGVyLnYxLkxpc3REZWNpc2lvbnNSZXF1ZXN0GiAubXVzdGVyLnYxLkxpc3REZWNpc2lvbnNSZXNwb25zZRJDCghHZXRRdWV1ZRIaLm11c3Rlci52MS5HZXRRdWV1ZVJlcXVlc3QaGy5tdXN0ZXIudjEuR2V0UXVldWVSZXNwb25zZUImWiRtdXN0ZXIuZGV2L2NsaWVudC9tdXN0ZXIvdjE7bXVzdGVydjFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_muster_v1_decision, file_muster_v1_meta, file_muster_v1_object, file_muster_v1_queue, file_muster_v1_simulation]);
 
 /**
  * Request of Schedule.
@@ -367,191 +369,6 @@ export const SimulateResponseSchema: GenMessage<SimulateResponse> = /*@__PURE__*
   messageDesc(file_muster_v1_scheduler_service, 8);
 
 /**
- * Sums over the decisions of a simulation.
- *
- * @generated from message muster.v1.SimulationTotals
- */
-export type SimulationTotals = Message<"muster.v1.SimulationTotals"> & {
-  /**
-   * Units decided.
-   *
-   * @generated from field: int32 units = 1;
-   */
-  units: number;
-
-  /**
-   * Units that would be scheduled.
-   *
-   * @generated from field: int32 scheduled_units = 2;
-   */
-  scheduledUnits: number;
-
-  /**
-   * Units that would be scheduled after preemption.
-   *
-   * @generated from field: int32 preempting_units = 3;
-   */
-  preemptingUnits: number;
-
-  /**
-   * Units that would not.
-   *
-   * @generated from field: int32 unscheduled_units = 4;
-   */
-  unscheduledUnits: number;
-
-  /**
-   * Pods that would be bound or nominated.
-   *
-   * @generated from field: int32 placed_pods = 5;
-   */
-  placedPods: number;
-
-  /**
-   * Pods that would stay pending.
-   *
-   * @generated from field: int32 pending_pods = 6;
-   */
-  pendingPods: number;
-
-  /**
-   * Pods that would be evicted.
-   *
-   * @generated from field: int32 victim_pods = 7;
-   */
-  victimPods: number;
-
-  /**
-   * Pods that would be evicted beyond what budgets allow.
-   *
-   * @generated from field: int32 budget_violations = 8;
-   */
-  budgetViolations: number;
-
-  /**
-   * What all nodes offer and what would be in use, by name of the resource.
-   *
-   * @generated from field: repeated muster.v1.ResourceUse resources = 9;
-   */
-  resources: ResourceUse[];
-
-  /**
-   * The same for each domain of the label keys that groups are constrained by, by key and value; at most 1 000.
-   *
-   * @generated from field: repeated muster.v1.DomainUse domains = 10;
-   */
-  domains: DomainUse[];
-};
-
-/**
- * Describes the message muster.v1.SimulationTotals.
- * Use `create(SimulationTotalsSchema)` to create a new message.
- */
-export const SimulationTotalsSchema: GenMessage<SimulationTotals> = /*@__PURE__*/
-  messageDesc(file_muster_v1_scheduler_service, 9);
-
-/**
- * How much of one resource is in use on some nodes. Pods that would be on their way out use theirs still, nominated
- * ones nothing yet.
- *
- * @generated from message muster.v1.ResourceUse
- */
-export type ResourceUse = Message<"muster.v1.ResourceUse"> & {
-  /**
-   * Name of the resource: "cpu".
-   *
-   * @generated from field: string resource = 1;
-   */
-  resource: string;
-
-  /**
-   * What the nodes offer, a quantity.
-   *
-   * @generated from field: string allocatable = 2;
-   */
-  allocatable: string;
-
-  /**
-   * What pods would use of it, a quantity.
-   *
-   * @generated from field: string used = 3;
-   */
-  used: string;
-
-  /**
-   * What pods used of it before anything was decided or changed, a quantity.
-   *
-   * @generated from field: string used_before = 4;
-   */
-  usedBefore: string;
-
-  /**
-   * `used` as a share of `allocatable`, 0 if nothing is offered.
-   *
-   * @generated from field: double utilization = 5;
-   */
-  utilization: number;
-
-  /**
-   * The share of what is free that is of no use to the pods of the cluster: for a pod that asks for the resource it
-   * is free on nodes that cannot take the pod for want of this or another resource. The mean over such pods, bound and
-   * pending ones; 0 if there are none.
-   *
-   * @generated from field: double fragmentation = 6;
-   */
-  fragmentation: number;
-};
-
-/**
- * Describes the message muster.v1.ResourceUse.
- * Use `create(ResourceUseSchema)` to create a new message.
- */
-export const ResourceUseSchema: GenMessage<ResourceUse> = /*@__PURE__*/
-  messageDesc(file_muster_v1_scheduler_service, 10);
-
-/**
- * One topology domain, and what is in use in it.
- *
- * @generated from message muster.v1.DomainUse
- */
-export type DomainUse = Message<"muster.v1.DomainUse"> & {
-  /**
-   * The node label.
-   *
-   * @generated from field: string key = 1;
-   */
-  key: string;
-
-  /**
-   * Its value on the nodes of the domain.
-   *
-   * @generated from field: string value = 2;
-   */
-  value: string;
-
-  /**
-   * Nodes in the domain.
-   *
-   * @generated from field: int32 nodes = 3;
-   */
-  nodes: number;
-
-  /**
-   * By name of the resource; those that the domain offers.
-   *
-   * @generated from field: repeated muster.v1.ResourceUse resources = 4;
-   */
-  resources: ResourceUse[];
-};
-
-/**
- * Describes the message muster.v1.DomainUse.
- * Use `create(DomainUseSchema)` to create a new message.
- */
-export const DomainUseSchema: GenMessage<DomainUse> = /*@__PURE__*/
-  messageDesc(file_muster_v1_scheduler_service, 11);
-
-/**
  * Request of Explain.
  *
  * @generated from message muster.v1.ExplainRequest
@@ -584,7 +401,7 @@ export type ExplainRequest = Message<"muster.v1.ExplainRequest"> & {
  * Use `create(ExplainRequestSchema)` to create a new message.
  */
 export const ExplainRequestSchema: GenMessage<ExplainRequest> = /*@__PURE__*/
-  messageDesc(file_muster_v1_scheduler_service, 12);
+  messageDesc(file_muster_v1_scheduler_service, 9);
 
 /**
  * Response of Explain.
@@ -633,7 +450,7 @@ export type ExplainResponse = Message<"muster.v1.ExplainResponse"> & {
  * Use `create(ExplainResponseSchema)` to create a new message.
  */
 export const ExplainResponseSchema: GenMessage<ExplainResponse> = /*@__PURE__*/
-  messageDesc(file_muster_v1_scheduler_service, 13);
+  messageDesc(file_muster_v1_scheduler_service, 10);
 
 /**
  * One change that would let a unit be scheduled.
@@ -682,7 +499,7 @@ export type Help = Message<"muster.v1.Help"> & {
  * Use `create(HelpSchema)` to create a new message.
  */
 export const HelpSchema: GenMessage<Help> = /*@__PURE__*/
-  messageDesc(file_muster_v1_scheduler_service, 14);
+  messageDesc(file_muster_v1_scheduler_service, 11);
 
 /**
  * Request of WatchDecisions. Filters that are set must all hold.
@@ -724,7 +541,7 @@ export type WatchDecisionsRequest = Message<"muster.v1.WatchDecisionsRequest"> &
  * Use `create(WatchDecisionsRequestSchema)` to create a new message.
  */
 export const WatchDecisionsRequestSchema: GenMessage<WatchDecisionsRequest> = /*@__PURE__*/
-  messageDesc(file_muster_v1_scheduler_service, 15);
+  messageDesc(file_muster_v1_scheduler_service, 12);
 
 /**
  * Some decisions; without any a bookmark, which comes at least every 10 s.
@@ -752,7 +569,7 @@ export type WatchDecisionsResponse = Message<"muster.v1.WatchDecisionsResponse">
  * Use `create(WatchDecisionsResponseSchema)` to create a new message.
  */
 export const WatchDecisionsResponseSchema: GenMessage<WatchDecisionsResponse> = /*@__PURE__*/
-  messageDesc(file_muster_v1_scheduler_service, 16);
+  messageDesc(file_muster_v1_scheduler_service, 13);
 
 /**
  * Request of GetDecision.
@@ -787,7 +604,7 @@ export type GetDecisionRequest = Message<"muster.v1.GetDecisionRequest"> & {
  * Use `create(GetDecisionRequestSchema)` to create a new message.
  */
 export const GetDecisionRequestSchema: GenMessage<GetDecisionRequest> = /*@__PURE__*/
-  messageDesc(file_muster_v1_scheduler_service, 17);
+  messageDesc(file_muster_v1_scheduler_service, 14);
 
 /**
  * Response of GetDecision.
@@ -815,7 +632,7 @@ export type GetDecisionResponse = Message<"muster.v1.GetDecisionResponse"> & {
  * Use `create(GetDecisionResponseSchema)` to create a new message.
  */
 export const GetDecisionResponseSchema: GenMessage<GetDecisionResponse> = /*@__PURE__*/
-  messageDesc(file_muster_v1_scheduler_service, 18);
+  messageDesc(file_muster_v1_scheduler_service, 15);
 
 /**
  * A recorded decision made again from the same input.
@@ -864,7 +681,7 @@ export type DecisionRerun = Message<"muster.v1.DecisionRerun"> & {
  * Use `create(DecisionRerunSchema)` to create a new message.
  */
 export const DecisionRerunSchema: GenMessage<DecisionRerun> = /*@__PURE__*/
-  messageDesc(file_muster_v1_scheduler_service, 19);
+  messageDesc(file_muster_v1_scheduler_service, 16);
 
 /**
  * Request of ListDecisions. Filters that are set must all hold.
@@ -927,7 +744,7 @@ export type ListDecisionsRequest = Message<"muster.v1.ListDecisionsRequest"> & {
  * Use `create(ListDecisionsRequestSchema)` to create a new message.
  */
 export const ListDecisionsRequestSchema: GenMessage<ListDecisionsRequest> = /*@__PURE__*/
-  messageDesc(file_muster_v1_scheduler_service, 20);
+  messageDesc(file_muster_v1_scheduler_service, 17);
 
 /**
  * Response of ListDecisions.
@@ -962,7 +779,7 @@ export type ListDecisionsResponse = Message<"muster.v1.ListDecisionsResponse"> &
  * Use `create(ListDecisionsResponseSchema)` to create a new message.
  */
 export const ListDecisionsResponseSchema: GenMessage<ListDecisionsResponse> = /*@__PURE__*/
-  messageDesc(file_muster_v1_scheduler_service, 21);
+  messageDesc(file_muster_v1_scheduler_service, 18);
 
 /**
  * Request of GetQueue.
@@ -1004,7 +821,7 @@ export type GetQueueRequest = Message<"muster.v1.GetQueueRequest"> & {
  * Use `create(GetQueueRequestSchema)` to create a new message.
  */
 export const GetQueueRequestSchema: GenMessage<GetQueueRequest> = /*@__PURE__*/
-  messageDesc(file_muster_v1_scheduler_service, 22);
+  messageDesc(file_muster_v1_scheduler_service, 19);
 
 /**
  * Response of GetQueue.
@@ -1074,7 +891,7 @@ export type GetQueueResponse = Message<"muster.v1.GetQueueResponse"> & {
  * Use `create(GetQueueResponseSchema)` to create a new message.
  */
 export const GetQueueResponseSchema: GenMessage<GetQueueResponse> = /*@__PURE__*/
-  messageDesc(file_muster_v1_scheduler_service, 23);
+  messageDesc(file_muster_v1_scheduler_service, 20);
 
 /**
  * Drives and explains the queue. Units are scheduled without any call; these RPCs wait for it, hurry it, or

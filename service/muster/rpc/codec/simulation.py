@@ -22,7 +22,7 @@ from muster.model.resources import quantity_text
 from muster.rpc.codec.decision import encode_decision
 from muster.rpc.codec.objects import decode_object, object_path
 from muster.rpc.limits import PAGE_BYTES
-from muster.v1 import decision_pb2, object_pb2
+from muster.v1 import decision_pb2, object_pb2, simulation_pb2
 from muster.v1 import scheduler_service_pb2 as pb
 from muster.validation.violations import Violation
 
@@ -88,8 +88,8 @@ def _sent(messages: Sequence[object_pb2.Object], prefix: str) -> SentObjects:
     return SentObjects(objects, paths, refusals)
 
 
-def _encode_totals(totals: Totals) -> pb.SimulationTotals:
-    return pb.SimulationTotals(
+def _encode_totals(totals: Totals) -> simulation_pb2.SimulationTotals:
+    return simulation_pb2.SimulationTotals(
         units=totals.units,
         scheduled_units=totals.scheduled_units,
         preempting_units=totals.preempting_units,
@@ -103,14 +103,16 @@ def _encode_totals(totals: Totals) -> pb.SimulationTotals:
     )
 
 
-def _encode_domain(domain: DomainUse) -> pb.DomainUse:
+def _encode_domain(domain: DomainUse) -> simulation_pb2.DomainUse:
     key, value = domain.domain
-    return pb.DomainUse(key=key, value=value, nodes=domain.nodes, resources=_encode_uses(domain.resources))
+    return simulation_pb2.DomainUse(
+        key=key, value=value, nodes=domain.nodes, resources=_encode_uses(domain.resources)
+    )
 
 
-def _encode_uses(uses: Iterable[ResourceUse]) -> list[pb.ResourceUse]:
+def _encode_uses(uses: Iterable[ResourceUse]) -> list[simulation_pb2.ResourceUse]:
     return [
-        pb.ResourceUse(
+        simulation_pb2.ResourceUse(
             resource=use.resource,
             allocatable=quantity_text(use.resource, use.allocatable),
             used=quantity_text(use.resource, use.used),
