@@ -125,6 +125,26 @@ async def test_a_replica_that_falls_far_behind_is_started_anew(
     assert seen == side_questions.contents(held.cluster)
 
 
+async def test_a_replica_is_started_anew_when_signatures_get_other_numbers(
+    asking: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("muster.engine.array_feed.LEAST_SIGNATURES", 2)
+    held = _cluster()
+    held.cluster.feed.forget_signatures()
+    await asking.contents(held)
+    many = [replace(pod(f"kind-{i}", on="n1"), labels={"own": str(i)}) for i in range(6)]
+    held.change(lambda mutation: [mutation.put(each) for each in many])
+    held.change(lambda mutation: [mutation.remove(each.key) for each in many[1:]])
+
+    held.cluster.feed.flush()
+    held.cluster.forget_signatures()
+    held.change(lambda mutation: mutation.put(replace(pod("late", on="n2"), labels={"own": "late"})))
+    seen = await asking.contents(held)
+
+    assert len(held.cluster.feed.signatures) < len(many)
+    assert seen == side_questions.contents(held.cluster)
+
+
 async def test_a_cluster_that_was_loaded_again_is_told_anew(asking: Asking) -> None:
     await asking.contents(_cluster())
     again = SmallCluster(node("other"))

@@ -19,6 +19,7 @@ from muster.core.deltas import (
     PodsLeaving,
     PodsUnbound,
     SignaturesAdded,
+    SignaturesKept,
 )
 from muster.core.observer import NullObserver
 from muster.core.signature import SignatureTable
@@ -208,3 +209,39 @@ def test_rolling_back_restores_the_state_to_the_byte(
     snapshot.rollback(0)
 
     assert state_of(snapshot) == before
+
+
+@settings(max_examples=60, deadline=None)
+@given(pods=signature_pods, history=deltas, more=deltas)
+def test_giving_up_signatures_of_which_no_pod_runs_changes_no_decision(
+    pods: tuple[Pod, ...], history: list[Delta], more: list[Delta]
+) -> None:
+    plain, _ = started(pods)
+    for delta in history:
+        plain.apply(fitted(delta, len(plain.signatures)))
+    decided(plain, [0])
+    thinned, kept = sent(plain), sorted(plain.pods.counts)
+    if not kept:
+        return
+
+    thinned.apply(SignaturesKept(tuple(kept)))
+
+    places = list(range(len(kept)))
+    for delta in (None, *more):
+        if delta is not None:
+            fit = fitted(delta, len(kept))
+            thinned.apply(fit)
+            plain.apply(_with_signatures(fit, kept))
+        assert _places_by_name(decided(thinned, places)) == _places_by_name(decided(plain, kept))
+
+
+def _with_signatures(delta: Delta, kept: list[int]) -> Delta:
+    """The delta for a snapshot that has all signatures still."""
+    if isinstance(delta, PodsBound):
+        signatures = tuple(kept[signature] for signature in delta.signatures)
+        return PodsBound(delta.ids, signatures, delta.node_names, leaving=delta.leaving)
+    return delta
+
+
+def _places_by_name(decision: Decision) -> tuple[object, ...]:
+    return (decision.code, decision.message, decision.assignments)

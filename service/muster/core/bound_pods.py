@@ -5,7 +5,7 @@ Pods are known by ordinal alone; assumed ones are in the counts only, since no p
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import repeat
 
 import numpy as np
@@ -105,6 +105,18 @@ class BoundPods:
         signature, slot, _ = _unpacked(packed)
         self._shift_leaving(signature, [slot], [1])
         return signature, slot
+
+    def renumber(self, kept: Sequence[int]) -> None:
+        """Signatures are known by their places among the kept ones from now on. Raises KeyError if a pod's is not kept."""
+        new_of = {old: new for new, old in enumerate(kept)}
+        self.counts = {new_of[old]: by_slot for old, by_slot in self.counts.items()}
+        self.leaving = {new_of[old]: by_slot for old, by_slot in self.leaving.items()}
+        self.carriers = {new_of[old] for old in self.carriers}
+        self.carrying = {new_of[old] for old in self.carrying if old in new_of}
+        packed = np.fromiter(self._places.values(), dtype=np.int64, count=len(self._places))
+        signatures = np.searchsorted(np.array(kept, dtype=np.int64), packed >> (_SLOT_BITS + 1))
+        moved = (signatures << (_SLOT_BITS + 1)) | (packed & ((1 << (_SLOT_BITS + 1)) - 1))
+        self._places = dict(zip(self._places, moved.tolist(), strict=True))
 
     def shift(self, signature: int, slots: list[int], numbers: list[int]) -> None:
         """Count pods of a signature more (or less, by negative numbers) on distinct slots."""

@@ -34,6 +34,16 @@ class SignaturesAdded:
 
 
 @dataclass(frozen=True, slots=True)
+class SignaturesKept:
+    """All other signatures are given up. `indexes`, ascending, are those from before: each one's place is its new index.
+
+    Every signature of a bound pod must be among them.
+    """
+
+    indexes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PodsBound:
     """Pods run on nodes: columns of ordinals, signature indexes and node names; the node need not be known yet.
 
@@ -60,4 +70,4 @@ class PodsLeaving:
     ids: tuple[int, ...]
 
 
-Delta = NodePut | NodeRemoved | SignaturesAdded | PodsBound | PodsUnbound | PodsLeaving
+Delta = NodePut | NodeRemoved | SignaturesAdded | SignaturesKept | PodsBound | PodsUnbound | PodsLeaving

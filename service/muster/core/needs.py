@@ -25,13 +25,13 @@ _MOST_SHAPES = 16
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """shapes: one signature index of each shape of the unit's pods, ascending.
+    """shapes: one signature of each shape of the unit's pods, by index when they were found.
 
     least: of each resource, what the least demanding pod asks for. preempts: whether pods of lower priority may have to go.
     resolvable: whether room could help at all; if not, only nodes that change or come can.
     """
 
-    shapes: tuple[int, ...]
+    shapes: tuple[Signature, ...]
     priority: int
     preempts: bool
     resolvable: bool
@@ -55,7 +55,7 @@ def needs_of(
     if len(indexes) > 1 and (bound.carriers or any(map(_reads_other_pods, shapes))):
         return None
     return Needs(
-        tuple(each.index for each in shapes),
+        tuple(shapes),
         unit.priority,
         unit.preemption_policy != NEVER,
         decision.code is not DecisionCode.UNSCHEDULABLE_AND_UNRESOLVABLE,

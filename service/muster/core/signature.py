@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 
 from muster.model.pod import Pod, PodSpec
 from muster.model.resources import Amounts, pod_requests
+from muster.model.variations import variation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,8 +33,20 @@ class Signature:
         return self.spec.priority or 0
 
 
+_renumbered = variation(Signature, "index", "shape")
+
+
+def renumbered(signatures: Iterable[Signature]) -> list[Signature]:
+    """The signatures as a table would number them that had been made of these alone, in this order."""
+    shapes: dict[int, int] = {}
+    return [
+        _renumbered(signature, index, shapes.setdefault(signature.shape, len(shapes)))
+        for index, signature in enumerate(signatures)
+    ]
+
+
 class SignatureTable:
-    """Gives each distinct (namespace, labels, spec) an index. Indexes are never given twice."""
+    """Gives each distinct (namespace, labels, spec) an index. Indexes are never given twice by one table."""
 
     _MOST_IDENTITIES = 65536
 
@@ -93,7 +106,8 @@ class SignatureTable:
             if signature.index > len(self.signatures):
                 raise ValueError(f"signature {signature.index} is not the next one ({len(self.signatures)})")
             self.signatures.append(signature)
-            self._shapes.setdefault(content_of(signature.spec), signature.shape)
+            if signature.shape >= len(self._shapes):
+                self._shapes.setdefault(content_of(signature.spec), signature.shape)
             content = (signature.namespace, signature.shape, frozenset(signature.labels.items()))
             self._by_content[content] = signature.index
 

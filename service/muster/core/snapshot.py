@@ -25,10 +25,11 @@ from muster.core.deltas import (
     PodsLeaving,
     PodsUnbound,
     SignaturesAdded,
+    SignaturesKept,
 )
 from muster.core.node_table import NodeTable
 from muster.core.pod_counts import PodCount, PodCounts, PodSelection
-from muster.core.signature import Signature
+from muster.core.signature import Signature, renumbered
 
 Mark = int
 _LARGEST_TOTAL = 2.0**60
@@ -104,6 +105,8 @@ class Snapshot:
                 self._note_node(self.nodes.remove(name))
             case SignaturesAdded(signatures=signatures):
                 self._add_signatures(signatures)
+            case SignaturesKept(indexes=indexes):
+                self._keep_signatures(indexes)
             case PodsBound():
                 self._bind(delta)
             case PodsUnbound(ids=ids):
@@ -218,6 +221,14 @@ class Snapshot:
         for signature in signatures:
             for resource, amount in signature.requests.items():
                 self._requests[signature.index, rows[resource]] = amount
+
+    def _keep_signatures(self, indexes: tuple[int, ...]) -> None:
+        """Give up all others, and all that is derived: it speaks of signatures by index."""
+        self.signatures = renumbered(self.signatures[index] for index in indexes)
+        self._requests = self._requests[list(indexes)]
+        self.pods.renumber(indexes)
+        self._start_deriving()
+        self.version += 1
 
     def _fit(self) -> None:
         """Bring what is kept per slot, resource and signature up to their numbers."""

@@ -17,12 +17,16 @@ from muster.core.deltas import (
     PodsLeaving,
     PodsUnbound,
     SignaturesAdded,
+    SignaturesKept,
 )
 from muster.core.signature import SignatureTable
 from muster.core.snapshot import Snapshot
 from muster.engine.queueing_hints import EventKind
 from muster.model.node import Node
 from muster.model.pod import Pod
+
+LEAST_SIGNATURES = 8_192
+MOST_BEHIND = 100_000
 
 
 class ArrayFeed:
@@ -35,6 +39,8 @@ class ArrayFeed:
         self._bound: list[tuple[int, int, str]] = []
         self._unbound: list[int] = []
         self._outbox: list[Delta] | None = None
+        self._behind = 0
+        self._signatures_due = LEAST_SIGNATURES
 
     def signature_of(self, pod: Pod) -> int:
         """The index of what filters and scores read of the pod."""
@@ -97,9 +103,36 @@ class ArrayFeed:
         for delta in self._pending[confirmed:]:
             self.snapshot.apply(delta)
         if self._outbox is not None:
-            self._outbox.extend(self._pending)
+            self._note_for_replica(self._outbox)
         self._pending.clear()
         return self.snapshot
+
+    def _note_for_replica(self, outbox: list[Delta]) -> None:
+        """A replica that has not asked for so long is sent the whole state again, which is less."""
+        outbox.extend(self._pending)
+        self._behind += sum(map(_size, self._pending))
+        if self._behind > MOST_BEHIND:
+            self.unsubscribe()
+
+    def forget_signatures(self) -> bool:
+        """Give up the signatures of which no pod runs, once they are the most; whether that was done.
+
+        Every index stands for another signature then: nobody may hold one, so no unit may be in work.
+        """
+        if len(self.signatures) < self._signatures_due:
+            return False
+        snapshot = self.flush()
+        kept = SignaturesKept(tuple(sorted(snapshot.pods.counts)))
+        self._signatures_due = max(LEAST_SIGNATURES, 2 * len(kept.indexes))
+        if len(self.signatures) < self._signatures_due:
+            return False
+        snapshot.apply(kept)
+        if self._outbox is not None:
+            self._outbox.append(kept)
+        self.signatures = SignatureTable()
+        self.signatures.adopt(snapshot.signatures)
+        self.signatures.take_new()
+        return True
 
     def _settle_assumptions(self) -> int:
         """How many of the pending deltas the snapshot holds already."""
@@ -115,14 +148,19 @@ class ArrayFeed:
     def subscribe(self) -> Snapshot:
         """The state from which a replica starts; `take_deltas` has what follows."""
         snapshot = self.flush()
-        self._outbox = []
+        self._outbox, self._behind = [], 0
         return snapshot
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether a replica was started, and has not fallen so far behind that it must be started anew."""
+        return self._outbox is not None
 
     def take_deltas(self) -> list[Delta]:
         """Deltas since the last call, for the replica."""
         self.flush()
         taken = self._outbox or []
-        self._outbox = []
+        self._outbox, self._behind = [], 0
         return taken
 
     def unsubscribe(self) -> None:
@@ -162,6 +200,10 @@ class ArrayFeed:
 
 def _uses_room(pod: Pod) -> bool:
     return bool(pod.node_name) and not pod.is_terminal
+
+
+def _size(delta: Delta) -> int:
+    return len(delta.ids) if isinstance(delta, PodsBound | PodsUnbound) else 1
 
 
 def _offer(node: Node) -> tuple[object, ...]:

@@ -58,14 +58,13 @@ class Change:
             return False
         if self._table is None:
             self._table = table_of(self._nodes or ())
-        shapes = [self._feed.signatures[index] for index in needs.shapes]
-        return admits_one(shapes, self._profiles[needs.profile].node_filters, self._table, rooms)
+        return admits_one(needs.shapes, self._profiles[needs.profile].node_filters, self._table, rooms)
 
     def concerns(self, needs: Needs) -> bool:
         """Whether a pod that came, went or changed bears on where one of the pods may run."""
         signatures = self._feed.signatures
-        shapes = [signatures[index] for index in needs.shapes]
-        return any(bears_on(signatures[other], shape) for other in self._touched_pods() for shape in shapes)
+        touched = [signatures[index] for index in self._touched_pods()]
+        return any(bears_on(other, shape) for other in touched for shape in needs.shapes)
 
     def most(self, priority: int | None) -> Amounts | None:
         """Of each resource, the most that a touched node could offer to a unit up to a priority; None if not known.

@@ -152,6 +152,12 @@ class Cluster:
                 del self.failed_bindings[ordinal]
         return bool(over)
 
+    def forget_signatures(self) -> None:
+        """Give up kinds of pods that are no more, with what speaks of kinds by number. No unit may be in work."""
+        if self.feed.forget_signatures():
+            self.failures.forget_all()
+            self.searches.forget_all()
+
     def events_happened(
         self, events: Collection[EventKind], edits: Mapping[ObjectKey, Edit], now_us: int
     ) -> None:

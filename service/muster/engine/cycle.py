@@ -86,6 +86,7 @@ class CycleRunner:
         self._stopping = False
         self._decider = Decider(cluster, tools.clock, tools.profiles, tools.pool, tools.telemetry)
         self._probes: Askers[DecisionRecord] = Askers()
+        self._dry_runs = 0
 
     def start(self) -> None:
         """Begin to schedule."""
@@ -120,9 +121,9 @@ class CycleRunner:
                 await self._wake.wait()
 
     async def _drain_queue(self) -> None:
-        clock, queue = self._tools.clock, self._cluster.queue
+        clock = self._tools.clock
         slice_start = clock.monotonic()
-        while not self._stopping and (row := queue.pop()) is not None:
+        while not self._stopping and (row := self._next()) is not None:
             await self._cycle(row)
             if self._cluster.open_revisions > MOST_OPEN_REVISIONS:
                 await self._tools.writer.durable(self._cluster)
@@ -131,6 +132,12 @@ class CycleRunner:
                 await asyncio.sleep(0)
                 slice_start = clock.monotonic()
         self._tools.writer.schedule(self._cluster)
+
+    def _next(self) -> QueuedUnit | None:
+        """The next unit; between two of them nobody speaks of signatures by number, but for dry runs."""
+        if not self._dry_runs:
+            self._cluster.forget_signatures()
+        return self._cluster.queue.pop()
 
     async def _cycle(self, row: QueuedUnit) -> None:
         """One unit from the pop to the commit; a broken cycle is the unit's own misfortune."""
@@ -182,7 +189,11 @@ class CycleRunner:
 
     async def verdict(self, unit: Unit) -> Verdict:
         """Decide a unit on the present state, for a call that commits nothing; part of the call's trace."""
-        verdict = await self._decider.verdict(unit, self._tools.telemetry.caller())
+        self._dry_runs += 1
+        try:
+            verdict = await self._decider.verdict(unit, self._tools.telemetry.caller())
+        finally:
+            self._dry_runs -= 1
         self._drop(verdict)
         return verdict
 

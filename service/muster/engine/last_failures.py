@@ -67,10 +67,9 @@ class LastFailures:
         self.forget(row.key)
         if not _is_room_all(unit, needs, snapshot, profile):
             return
-        shapes = [snapshot.signatures[index] for index in needs.shapes]
-        rows = tuple(sorted({snapshot.nodes.rows[name] for each in shapes for name in each.requests}))
+        rows = tuple(sorted({snapshot.nodes.rows[name] for each in needs.shapes for name in each.requests}))
         room: IntArray | int = self._room(snapshot, needs)[list(rows)]
-        if len(shapes) == 1 and not _is_constrained(unit.root):
+        if len(needs.shapes) == 1 and not _is_constrained(unit.root):
             room = self._fitting(snapshot, needs, profile)
         nodes = (snapshot.nodes.version, snapshot.nodes.membership)
         failure = _Failure(row.attempts, row.last_attempt_us, nodes, needs, rows, room)
@@ -105,6 +104,12 @@ class LastFailures:
         if gone is not None:
             self._bytes -= gone.size
 
+    def forget_all(self) -> None:
+        """The next retry of every unit is a cycle: what its pods need is spoken of in other words now."""
+        self._known.clear()
+        self._bytes = 0
+        self._fits.clear()
+
     def _fitting(self, snapshot: Snapshot, needs: Needs, profile: Profile) -> int:
         """How many pods of the only shape nodes hold, each by itself; worked out once for units that return together."""
         if self._fits_at != snapshot.version:
@@ -116,7 +121,7 @@ class LastFailures:
         return known
 
     def _counted(self, snapshot: Snapshot, needs: Needs, profile: Profile) -> int:
-        row = placer_of(snapshot, profile).keys.admission(snapshot.signatures[needs.shapes[0]])
+        row = placer_of(snapshot, profile).keys.admission(needs.shapes[0])
         room = self._room(snapshot, needs)
         fitting = np.where(row.admitted, MANY, 0)
         for resource, amount in row.amounts:
@@ -160,8 +165,7 @@ def _is_room_all(unit: Unit, needs: Needs, snapshot: Snapshot, profile: Profile)
         return False
     if not all(unit.excluded_nodes.keys().isdisjoint(leaf.pods.ids) for leaf in leaves(unit.root)):
         return False
-    shapes = [snapshot.signatures[index] for index in needs.shapes]
-    return not any(item.concerns(each, snapshot) for item in profile.pod_filters for each in shapes)
+    return not any(item.concerns(each, snapshot) for item in profile.pod_filters for each in needs.shapes)
 
 
 def _is_constrained(group: GroupTree) -> bool:

@@ -12,7 +12,7 @@ import pickle
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from itertools import islice
+from itertools import chain, islice
 from operator import attrgetter
 from typing import Any
 
@@ -81,16 +81,21 @@ class ReplicaFeed:
         self._outbox: list[ClusterWrites] | None = None
         self._behind = 0
         self._signatures_told = 0
+        self._signatures = cluster.feed.signatures
 
     @property
     def is_followed(self) -> bool:
-        """Whether a replica was started, and has not fallen so far behind that it must be started anew."""
-        return self._outbox is not None
+        """Whether a replica was started, and need not be started anew.
+
+        It must once it is too far behind, or the cluster numbers its signatures anew.
+        """
+        return self._outbox is not None and self._signatures is self.cluster.feed.signatures
 
     def start(self) -> FirstState:
         """The state as it is now; `take` has what follows."""
         cluster = self.cluster
         self._outbox, self._behind, self._signatures_told = [], 0, 0
+        self._signatures = cluster.feed.signatures
         head = LoadedCluster(
             name=cluster.name,
             revision=cluster.state.revision,
@@ -121,8 +126,7 @@ class ReplicaFeed:
     def take(self) -> Iterator[ClusterWrites]:
         """What was written since the last call, or since the start, in slices and in order."""
         taken, self._outbox, self._behind = self._outbox or [], [], 0
-        for writes in taken:
-            yield from _slices(writes)
+        return chain.from_iterable(map(_slices, taken))
 
     def take_signatures(self) -> tuple[Signature, ...]:
         """Signatures that the replica does not know, in the order of their indexes."""

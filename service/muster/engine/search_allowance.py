@@ -58,6 +58,10 @@ class SearchAllowance:
         """The unit was placed, changed or is gone: its next search may spend all."""
         self._failed.pop(unit, None)
 
+    def forget_all(self) -> None:
+        """What is known speaks of other shapes by now."""
+        self._failed.clear()
+
 
 def found_nothing(decision: Decision) -> bool:
     """Whether a search was made and ended without a placement."""

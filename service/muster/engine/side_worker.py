@@ -275,16 +275,17 @@ def _news(side: _Side, feed: ReplicaFeed, names: frozenset[str]) -> Iterator[Mes
         yield ("drop", dropped)
     side.dropped.clear()
     name = feed.cluster.name
-    if not feed.is_followed:
+    while not feed.is_followed:
         first = feed.start()
         yield ("begin", name, names, first.head)
         yield ("signatures", name, feed.take_signatures())
         for part in first.pickled():
             yield ("objects", name, part)
         yield ("complete", name)
-    # First, so that the replica gives none of them an index of its own.
-    yield ("signatures", name, feed.take_signatures())
-    for writes in feed.take():
+    # Signatures first, so that the replica gives none of them an index of its own.
+    signatures, news = feed.take_signatures(), feed.take()
+    yield ("signatures", name, signatures)
+    for writes in news:
         yield ("follow", name, writes)
 
 

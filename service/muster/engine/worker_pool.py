@@ -254,7 +254,8 @@ def _catch_up(chosen: _Worker, cluster: str, feed: ArrayFeed) -> list[Message]:
     """What the worker must hear before it can decide: the whole snapshot at first, then what changed."""
     messages: list[Message] = [("drop", name) for name in sorted(chosen.dropped)]
     chosen.dropped.clear()
-    if chosen.replicas.get(cluster) is feed:
+    feed.flush()
+    if chosen.replicas.get(cluster) is feed and feed.is_followed:
         deltas = feed.take_deltas()
         if deltas:
             messages.append(("deltas", cluster, deltas))

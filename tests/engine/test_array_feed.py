@@ -1,0 +1,121 @@
+"""Kinds of pods that are no more are given up, and replicas that do not ask are not fed for ever."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from muster.core.snapshot import Snapshot
+from muster.engine import array_feed
+from muster.engine.array_feed import ArrayFeed
+from muster.model.pod import Pod
+from tests import dsl
+from tests.dsl.state import state_of
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(array_feed, "LEAST_SIGNATURES", 16)
+
+
+def bound(number: int, **fields: object) -> Pod:
+    pod = dsl.pod(f"pod-{number}", cpu="100m", labels={"own": str(number)}, **fields)  # type: ignore[arg-type]
+    return replace(pod, node_name="n", ordinal=number)
+
+
+def feed_with_a_node() -> ArrayFeed:
+    feed = ArrayFeed()
+    feed.node_changed(None, dsl.node("n", "64", pods=1000))
+    return feed
+
+
+def passing(feed: ArrayFeed, first: int, number: int) -> Iterator[int]:
+    """Pods of a kind of their own come and go; sizes of the table as they do."""
+    for ordinal in range(first, first + number):
+        pod = bound(ordinal)
+        feed.pod_changed(None, pod)
+        feed.flush()
+        feed.pod_changed(pod, None)
+        feed.forget_signatures()
+        yield len(feed.signatures)
+
+
+def meaning(snapshot: Snapshot) -> dict[int, tuple[object, ...]]:
+    """What is known of each bound pod, whatever the numbers of signatures."""
+    found = {}
+    for pod in range(20):
+        if pod in snapshot.pods:
+            index, slot, leaving = snapshot.pods.place(pod)
+            kind = snapshot.signatures[index]
+            found[pod] = (kind.labels, kind.spec, snapshot.requests(index).tolist(), slot, leaving)
+    return found
+
+
+def test_the_table_is_bounded_by_what_runs_however_many_kinds_have_passed() -> None:
+    feed = feed_with_a_node()
+    for ordinal in range(3):
+        feed.pod_changed(None, bound(ordinal))
+
+    sizes = list(passing(feed, 100, 500))
+
+    assert max(sizes) <= array_feed.LEAST_SIGNATURES + 1
+    assert len(feed.snapshot.signatures) == len(feed.signatures)
+
+
+def test_what_runs_is_known_as_before() -> None:
+    feed = feed_with_a_node()
+    anti = dsl.pod(affinity=dsl.pod().spec.affinity).spec
+    for ordinal in range(5):
+        feed.pod_changed(None, replace(bound(ordinal), spec=replace(bound(ordinal).spec, priority=ordinal)))
+    feed.pod_changed(None, replace(bound(7), deletion_us=5, spec=anti))
+    feed.flush()
+    before, free = meaning(feed.snapshot), feed.snapshot.nodes.free.tolist()
+
+    list(passing(feed, 100, 40))
+    feed.flush()
+
+    assert meaning(feed.snapshot) == before
+    assert feed.snapshot.nodes.free.tolist() == free
+    assert feed.snapshot.pods.counts.keys() >= feed.snapshot.pods.leaving.keys()
+
+
+def test_a_pod_of_a_kind_that_runs_gets_its_number_and_one_of_a_kind_that_was_given_up_a_new_one() -> None:
+    feed = feed_with_a_node()
+    feed.pod_changed(None, bound(1))
+    list(passing(feed, 100, 40))
+
+    known, again = feed.signature_of(bound(1)), feed.signature_of(bound(100))
+
+    assert known == 0
+    assert feed.signatures[again].labels == {"own": "100"}
+    assert feed.signatures[again].shape == feed.signatures[known].shape
+
+
+def test_a_replica_is_equal_after_kinds_were_given_up() -> None:
+    feed = feed_with_a_node()
+    feed.pod_changed(None, bound(1))
+    replica: Snapshot = pickle.loads(pickle.dumps(feed.subscribe()))  # noqa: S301 - our own
+
+    list(passing(feed, 100, 40))
+    feed.pod_changed(None, bound(2))
+    for delta in feed.take_deltas():
+        replica.apply(pickle.loads(pickle.dumps(delta)))  # noqa: S301 - our own
+
+    assert state_of(replica) == state_of(feed.snapshot)
+    assert feed.is_followed
+
+
+def test_a_replica_that_has_not_asked_for_very_long_is_to_be_started_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(array_feed, "MOST_BEHIND", 50)
+    feed = feed_with_a_node()
+    feed.subscribe()
+
+    followed = [feed.is_followed for _ in passing(feed, 100, 40)]
+
+    assert followed[0]
+    assert not followed[-1]
