@@ -4,7 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from muster.engine.ports import PendingGroup, PendingMember, PreemptionWait, QueuedUnit, UnitState
+from muster.engine.ports import (
+    FailedBinding,
+    PendingGroup,
+    PendingMember,
+    PreemptionWait,
+    QueuedUnit,
+    UnitState,
+)
 from muster.model.meta import COMPOSITE_POD_GROUP, POD, POD_GROUP, ObjectKey
 from muster.store.store import SqlStore, open_store
 from tests.contract.ledger import Ledger
@@ -16,6 +23,7 @@ UNIT = QueuedUnit(
 ROOT = ObjectKey(COMPOSITE_POD_GROUP, "default", "root")
 GROUP = PendingGroup(ObjectKey(POD_GROUP, "default", "group"), ROOT)
 MEMBER = PendingMember(ObjectKey(POD, "default", "pod"), ROOT)
+FAILED = FailedBinding(9 << 40, AWKWARD, 1_700_000_000_000_000)
 WAIT = PreemptionWait(UNIT.key, (1 << 20, (1 << 20) + 1, 9 << 40), 77, (5,))
 
 
@@ -129,3 +137,22 @@ def test_a_wait_that_is_over_is_gone(store: SqlStore, ledger: Ledger) -> None:
     ledger.commit(writes)
 
     assert store.load_cluster("main").waits == []
+
+
+def test_failed_bindings_survive_a_restart_until_they_are_forgotten(store_url: str) -> None:
+    store = open_store(store_url)
+    ledger = Ledger(store)
+    writes, other = ledger.writes(), FAILED._replace(node_name="other")
+    writes.failed_binding_puts.update({each[:2]: each for each in (FAILED, other)})
+    ledger.add(writes, [])
+    ledger.commit(writes)
+    writes = ledger.writes()
+    writes.failed_binding_removals.add(other[:2])
+    writes.failed_binding_puts[FAILED[:2]] = FAILED._replace(until_us=5)
+    ledger.commit(writes)
+    store.close()
+
+    again = open_store(store_url)
+
+    assert again.load_cluster("main").failed_bindings == [FAILED._replace(until_us=5)]
+    again.close()

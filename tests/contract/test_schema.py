@@ -73,7 +73,7 @@ def test_opening_again_migrates_nothing(store_url: str) -> None:
     with engine.connect() as connection:
         versions = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalars().all()  # noqa: S608
     engine.dispose()
-    assert versions == ["0002"]
+    assert versions == ["0003"]
 
 
 def test_a_path_with_a_percent_sign_and_a_space_is_a_path(tmp_path: Path) -> None:

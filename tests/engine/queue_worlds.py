@@ -226,7 +226,7 @@ def resized(**amounts: str) -> Callable[[QueueWorld], None]:
 
 
 def forgiven(world: QueueWorld) -> None:
-    if world.cluster.forgive_bindings(world.now_us + 400 * SECOND_US):
+    if world.cluster.failed_bindings.forgive(world.now_us + 400 * SECOND_US):
         world.cluster.queue.happened((EventKind.BINDING_FORGIVEN,), world.now_us)
 
 

@@ -46,7 +46,7 @@ def test_a_failed_binding_counts_no_more_once_the_node_has_changed() -> None:
     node = Node(name="node", allocatable={"cpu": "1"})
     small = SmallCluster(node, pod("lone"))
     ordinal = small.pod("lone").ordinal
-    small.cluster.failed_bindings[ordinal] = {"node": small.now_us + 300 * SECOND_US}
+    small.cluster.failed_bindings.note(ordinal, "node", small.now_us + 300 * SECOND_US)
 
     small.change(lambda mutation: mutation.put(replace(node, allocatable={"cpu": "2"})))
 

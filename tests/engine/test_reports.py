@@ -15,7 +15,7 @@ from muster.engine.api import (
     ReportCall,
     ReportOutcome,
 )
-from muster.engine.ports import UnitState
+from muster.engine.ports import FailedBinding, UnitState
 from muster.engine.reports import LEFT_OUT_US, report
 from muster.model.meta import ObjectKey
 from muster.model.pod import Pod, PodStatus
@@ -119,6 +119,22 @@ def test_a_failed_binding_gives_the_pod_back_and_leaves_the_node_out_for_five_mi
     assert scheduled(given_back) == ("False", "DiskFull", "no space")
     assert cluster.cluster.failed_bindings == {given_back.ordinal: {"n": NOW_US + LEFT_OUT_US}}
     assert LEFT_OUT_US == 300 * SECOND_US
+
+
+def test_a_failed_binding_is_stored_with_its_time_and_taken_out_when_it_is_forgotten() -> None:
+    cluster = SmallCluster(node("n"), pod("p"), pod("q", on="n"))
+    run(cluster, Bound("n"), BindingFailed("n", "", ""))
+    ordinal = cluster.pod("p").ordinal
+    first = cluster.cluster.take_writes()
+
+    cluster.cluster.failed_bindings.forgive(NOW_US + LEFT_OUT_US)
+    second = cluster.cluster.take_writes()
+
+    assert first is not None
+    assert second is not None
+    row = FailedBinding(ordinal, "n", NOW_US + LEFT_OUT_US)
+    assert (first.failed_binding_puts, first.failed_binding_removals) == ({row[:2]: row}, set())
+    assert (second.failed_binding_puts, second.failed_binding_removals) == ({}, {row[:2]})
 
 
 def test_a_failed_binding_sends_the_unit_to_backoff() -> None:

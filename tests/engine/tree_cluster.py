@@ -79,6 +79,7 @@ class TreeCluster(SmallCluster):
                 pending_groups=cluster.pending_group_rows(),
                 pending_members=cluster.pending_member_rows(),
                 waits=self.stored_waits(),
+                failed_bindings=cluster.failed_bindings.rows(),
             )
         )
         again.eviction = self.eviction

@@ -244,7 +244,7 @@ class Storm(TreeCluster):
     def _pass_time(self, seconds: float) -> None:
         self.story.append(f"later {seconds}")
         self.later(seconds)
-        if self.cluster.forgive_bindings(self.now_us):
+        if self.cluster.failed_bindings.forgive(self.now_us):
             self.cluster.queue.happened((EventKind.BINDING_FORGIVEN,), self.now_us)
 
     def _jump(self, seconds: int) -> None:
@@ -258,7 +258,7 @@ class Storm(TreeCluster):
         self._durable = self._loaded()
 
     def _restart(self) -> None:
-        """A process ends and the next finds all that was committed; failed bindings are forgotten."""
+        """A process ends and the next finds all that was committed."""
         self.story.append("restart")
         self._durable = self._loaded()
         self._load(self._durable)
@@ -282,6 +282,7 @@ class Storm(TreeCluster):
             pending_groups=cluster.pending_group_rows(),
             pending_members=cluster.pending_member_rows(),
             waits=self.stored_waits(),
+            failed_bindings=cluster.failed_bindings.rows(),
         )
 
     def _load(self, loaded: LoadedCluster) -> None:

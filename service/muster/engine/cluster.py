@@ -15,12 +15,14 @@ from muster.engine.changes import Change
 from muster.engine.cluster_state import ClusterState, Name, parent_key_of
 from muster.engine.disruption_budgets import BudgetTable
 from muster.engine.disruption_units import DisruptionTable
+from muster.engine.failed_bindings import FailedBindings
 from muster.engine.last_failures import LastFailures
 from muster.engine.layouts import Layouts
 from muster.engine.nominations import PreemptionWaits, nominated_pods
 from muster.engine.ports import (
     ClusterWrites,
     DecisionRecord,
+    FailedBinding,
     LoadedCluster,
     LogEntry,
     PendingGroup,
@@ -78,7 +80,7 @@ class Cluster:
         self.searches = SearchAllowance()
         self.failures = LastFailures()
         self.profiles: Mapping[str, Profile] = {}
-        self.failed_bindings: dict[int, dict[str, int]] = {}
+        self.failed_bindings = FailedBindings(self._record_failed_binding)
         self.leaving_until: dict[int, int] = {}
         self.spec_memo = SpecMemo()
         self.priority_classes = PriorityClasses()
@@ -104,6 +106,7 @@ class Cluster:
         self.queue.load(loaded.units)
         running = self.disruption.running | self.disruption.leaving
         self.waits.load(loaded.waits, nominated_pods(self), running)
+        self.failed_bindings.load(loaded.failed_bindings)
         self.pending_groups = {row.key: row.missing for row in loaded.pending_groups}
         self.pending_members = {row.key: row.missing for row in loaded.pending_members}
         for row in loaded.pending_members:
@@ -129,28 +132,6 @@ class Cluster:
         """A budget came or changed: count the pods that it selects."""
         pods = (pod for pod in self.state.objects[POD].values() if isinstance(pod, Pod))
         self.budgets.put(budget, pods)
-
-    def forget_failed_bindings(self, node_name: str) -> None:
-        """The node is another one now: pods whose binding to it failed may be tried there again."""
-        for ordinal, nodes in list(self.failed_bindings.items()):
-            nodes.pop(node_name, None)
-            if not nodes:
-                del self.failed_bindings[ordinal]
-
-    def forgive_bindings(self, now_us: int) -> bool:
-        """Forget failed bindings whose time is over; true if there were any."""
-        over = [
-            (ordinal, name)
-            for ordinal, nodes in self.failed_bindings.items()
-            for name, until_us in nodes.items()
-            if until_us <= now_us
-        ]
-        for ordinal, name in over:
-            nodes = self.failed_bindings[ordinal]
-            del nodes[name]
-            if not nodes:
-                del self.failed_bindings[ordinal]
-        return bool(over)
 
     def forget_signatures(self) -> None:
         """Give up kinds of pods that are no more, with what speaks of kinds by number. No unit may be in work."""
@@ -206,6 +187,15 @@ class Cluster:
     def pending_member_rows(self) -> list[PendingMember]:
         """The pods whose group or root is not there."""
         return [PendingMember(key, missing) for key, missing in self.pending_members.items()]
+
+    def _record_failed_binding(self, pod: int, node_name: str, until_us: int | None) -> None:
+        writes, key = self.writes(), (pod, node_name)
+        if until_us is None:
+            writes.failed_binding_puts.pop(key, None)
+            writes.failed_binding_removals.add(key)
+        else:
+            writes.failed_binding_removals.discard(key)
+            writes.failed_binding_puts[key] = FailedBinding(pod, node_name, until_us)
 
     def append(self, entry: LogEntry) -> None:
         """Add a finished revision to what goes to the store."""

@@ -185,7 +185,7 @@ class ClusterService:
         cluster, now_us = self.cluster, self._tools.clock.now_us()
         if self._clock_went_back(now_us):
             cluster.queue.time_went_back(now_us)
-        if cluster.forgive_bindings(now_us):
+        if cluster.failed_bindings.forgive(now_us):
             cluster.queue.happened((EventKind.BINDING_FORGIVEN,), now_us)
             self.cycles.wake()
         if any(until_us <= now_us for until_us in cluster.leaving_until.values()):

@@ -163,7 +163,7 @@ class Mutation:
             self._pod_event(old, None)
             self._touch_pod(key, old)
             self.cluster.set_pending_member(key, None)
-            self.cluster.failed_bindings.pop(old.ordinal, None)
+            self.cluster.failed_bindings.pod_gone(old.ordinal)
         elif isinstance(old, Node):
             self._node_event(old, None)
         elif isinstance(old, PodGroup | CompositePodGroup):
@@ -248,7 +248,7 @@ class Mutation:
             self.note(event)
         node = new or old
         if node is not None:
-            self.cluster.forget_failed_bindings(node.name)
+            self.cluster.failed_bindings.node_changed(node.name)
 
     def _touch_pod(self, key: ObjectKey, pod: Pod) -> None:
         group = group_key_of(pod) if pod.group else None

@@ -105,6 +105,14 @@ class PreemptionWait:
     stayed: tuple[int, ...] = ()
 
 
+class FailedBinding(NamedTuple):
+    """A node that is left out for a pod, by ordinal, until a time, because the pod's binding there failed."""
+
+    pod: int
+    node_name: str
+    until_us: int
+
+
 @dataclass(frozen=True, slots=True)
 class AssignmentColumns:
     """Assignments with names, as the API gives them; node_index[i] is pod i's place in `nodes`."""
@@ -206,6 +214,8 @@ class ClusterWrites:
     pending_member_removals: set[ObjectKey] = field(default_factory=set)
     wait_puts: dict[ObjectKey, PreemptionWait] = field(default_factory=dict)
     wait_removals: set[ObjectKey] = field(default_factory=set)
+    failed_binding_puts: dict[tuple[int, str], FailedBinding] = field(default_factory=dict)
+    failed_binding_removals: set[tuple[int, str]] = field(default_factory=set)
     decisions: list[DecisionRecord] = field(default_factory=list)
     requests: list[RequestRecord] = field(default_factory=list)
 
@@ -222,6 +232,7 @@ class LoadedCluster:
     pending_groups: list[PendingGroup]
     pending_members: list[PendingMember]
     waits: list[PreemptionWait] = field(default_factory=list)
+    failed_bindings: list[FailedBinding] = field(default_factory=list)
 
 
 class FencedError(Exception):

@@ -172,7 +172,7 @@ class Replica:
 
     def take_over(self, unstored: Unstored) -> None:
         """Take what is kept in memory alone, and bring the arrays up to date."""
-        self.cluster.failed_bindings = unstored.failed_bindings
+        self.cluster.failed_bindings.take_over(unstored.failed_bindings)
         self.cluster.feed.flush()
 
 

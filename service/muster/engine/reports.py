@@ -87,7 +87,7 @@ class _Reporting:
             status = replace(status, nominated_node_name="")
         if pod.node_name == said.node_name and status is pod.status:
             return ReportOutcome.UNCHANGED
-        self._forget_failure(pod, said.node_name)
+        self._cluster.failed_bindings.forget(pod.ordinal, said.node_name)
         self._mutation.put(_placed(pod, said.node_name, self._mutation.revision, status))
         return ReportOutcome.ACCEPTED
 
@@ -101,8 +101,8 @@ class _Reporting:
         message = said.message or f"the binding to node {said.node_name} failed"
         status = self._mutation.pod_conditions.waiting(pod.status, reason, message, pod.generation)
         self._mutation.put(_placed(pod, "", self._mutation.revision, status))
-        left_out = self._cluster.failed_bindings.setdefault(pod.ordinal, {})
-        left_out[said.node_name] = self._mutation.now_us + LEFT_OUT_US
+        until_us = self._mutation.now_us + LEFT_OUT_US
+        self._cluster.failed_bindings.note(pod.ordinal, said.node_name, until_us)
         self._failures[pod.key] = f"{pod.key}: {message}"
         return ReportOutcome.ACCEPTED
 
@@ -131,11 +131,6 @@ class _Reporting:
 
     def _remove(self, keys: Iterable[ObjectKey]) -> None:
         remove_pods(self._mutation, keys, clients_evict=self._clients_evict)
-
-    def _forget_failure(self, pod: Pod, node_name: str) -> None:
-        left_out = self._cluster.failed_bindings.get(pod.ordinal)
-        if left_out is not None and left_out.pop(node_name, None) is not None and not left_out:
-            del self._cluster.failed_bindings[pod.ordinal]
 
 
 def _is_complete(said: Bound | BindingFailed | PhaseChanged | Removed) -> bool:

@@ -192,9 +192,9 @@ class RerunQuestion:
             return Rerun(not_possible=f"profile {record.profile!r} is not defined any more")
         _go_back(cluster, self.way)
         _put_back_wait(cluster, record)
-        cluster.failed_bindings = {
-            pod: dict.fromkeys(nodes, 0) for pod, nodes in record.input.excluded.items()
-        }
+        cluster.failed_bindings.take_over(
+            {pod: dict.fromkeys(nodes, 0) for pod, nodes in record.input.excluded.items()}
+        )
         if cluster.state.get(record.decision.unit) is None:
             return Rerun(not_possible=f"{record.decision.unit} is not among the objects of that revision")
         unit = replace(

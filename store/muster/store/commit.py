@@ -24,6 +24,7 @@ from muster.store.tables import (
     POD_CHANGES,
     assignments,
     decisions,
+    failed_bindings,
     pending_pod_group_members,
     pending_pod_groups,
     pods,
@@ -104,6 +105,12 @@ class CommitRows:
         self.upserted[pending_pod_groups] += pending_rows(cluster_id, groups)
         self.upserted[pending_pod_group_members] += pending_rows(cluster_id, members)
         self.deleted[preemption_waits] += key_rows(cluster_id, writes.wait_removals)
+        self.deleted[failed_bindings] += [
+            (cluster_id, *key) for key in sorted(writes.failed_binding_removals)
+        ]
+        self.upserted[failed_bindings] += [
+            (cluster_id, *binding) for binding in writes.failed_binding_puts.values()
+        ]
         self.upserted[preemption_waits] += wait_rows(cluster_id, writes.wait_puts.values())
 
     def _add_decisions(self, cluster_id: int, writes: ClusterWrites) -> None:

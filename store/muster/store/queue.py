@@ -1,4 +1,4 @@
-"""The queue's rows: units, what waits for a root that has not been seen, and what preempting units wait for."""
+"""The queue's rows: units, what waits for an unseen root, what preempting units wait for, where bindings failed."""
 
 from __future__ import annotations
 
@@ -8,11 +8,19 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Table, select
 
-from muster.engine.ports import PendingGroup, PendingMember, PreemptionWait, QueuedUnit, UnitState
+from muster.engine.ports import (
+    FailedBinding,
+    PendingGroup,
+    PendingMember,
+    PreemptionWait,
+    QueuedUnit,
+    UnitState,
+)
 from muster.model.meta import ObjectKey
 from muster.store.bulk import Row
 from muster.store.columns import PackedIntegers, pack_integers, unpack_integers
 from muster.store.tables import (
+    failed_bindings,
     pending_pod_group_members,
     pending_pod_groups,
     preemption_waits,
@@ -130,6 +138,14 @@ def load_waits(connection: Connection, cluster_id: int) -> list[PreemptionWait]:
         for row in _rows(connection, preemption_waits, cluster_id)
         for packed in (_decode_wait(row.body),)
     ]
+
+
+def load_failed_bindings(connection: Connection, cluster_id: int) -> list[FailedBinding]:
+    """All failed bindings of a cluster, by pod and node."""
+    columns = failed_bindings.c
+    query = select(columns.ordinal, columns.node_name, columns.until_us)
+    mine = query.where(columns.cluster_id == cluster_id).order_by(columns.ordinal, columns.node_name)
+    return [FailedBinding(*row) for row in connection.execute(mine)]
 
 
 def _packed(wait: PreemptionWait) -> PackedWait:

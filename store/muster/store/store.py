@@ -26,7 +26,13 @@ from muster.store.commit import CommitRows
 from muster.store.database import Database, OutcomeUnknownError, backend_for
 from muster.store.decisions import DecisionFilter, get_decision, list_decisions
 from muster.store.objects import load_objects
-from muster.store.queue import load_pending_groups, load_pending_members, load_units, load_waits
+from muster.store.queue import (
+    load_failed_bindings,
+    load_pending_groups,
+    load_pending_members,
+    load_units,
+    load_waits,
+)
 from muster.store.requests import find_request
 from muster.store.revisions import read_log
 from muster.store.rows import PodRows, load_pods
@@ -197,6 +203,7 @@ class SqlStore:
                 pending_groups=load_pending_groups(connection, row.id),
                 pending_members=load_pending_members(connection, row.id),
                 waits=load_waits(connection, row.id),
+                failed_bindings=load_failed_bindings(connection, row.id),
             )
 
     def read_log(self, cluster: str, after_revision: int, limit: int) -> list[LogEntry]:

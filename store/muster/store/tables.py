@@ -200,6 +200,16 @@ preemption_waits = Table(
     PrimaryKeyConstraint("cluster_id", "kind", "namespace", "name"),
 )
 
+failed_bindings = Table(
+    "failed_bindings",
+    metadata,
+    _cluster(),
+    _number("ordinal"),
+    _text("node_name"),
+    _number("until_us"),
+    PrimaryKeyConstraint("cluster_id", "ordinal", "node_name"),
+)
+
 decisions = Table(
     "decisions",
     metadata,
