@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from muster.model.meta import POD
 from muster.model.names import dns_subdomain_fault
 from muster.model.pod import PHASES, Pod, PodBatch, PodSpec
+from muster.model.run_time import LONGEST_RUN_TIME_SECONDS, MAX_RUN_TIME_SECONDS, run_time_of
 from muster.validation.affinity import affinity_faults
 from muster.validation.containers import container_faults
 from muster.validation.fields import Faults, optional_choice_faults, optional_name_faults, range_faults
@@ -100,8 +101,17 @@ class PodRules:
         if known is None:
             if len(self._metadata) >= _MOST_REMEMBERED:
                 self._metadata.clear()
-            known = self._metadata[key] = (pod, tuple(shared_metadata_faults(pod)))
+            faults = (*shared_metadata_faults(pod), *_run_time_faults(pod.annotations))
+            known = self._metadata[key] = (pod, faults)
         return known[1] + self._specs.of(pod.spec) if known[1] else self._specs.of(pod.spec)
+
+
+def _run_time_faults(annotations: dict[str, str]) -> Iterator[Violation]:
+    """A declared run time that cannot be read would hold others off for no reason that anybody sees."""
+    declared = annotations.get(MAX_RUN_TIME_SECONDS)
+    if declared is not None and run_time_of(declared) is None:
+        text = f"must be a whole number of seconds from 1 to {LONGEST_RUN_TIME_SECONDS}"
+        yield Violation(f"metadata.annotations[{MAX_RUN_TIME_SECONDS}]", INVALID, text)
 
 
 def _placement_faults(pod: Pod) -> Iterator[Violation]:
