@@ -2,8 +2,8 @@
 
 It is a new interpreter that imports nothing but the core and its plugins, and lives as long as the pipe to its parent.
 It says ("ready",) once it has been through all of its code. Messages are tuples: ("start", cluster, pickled snapshot), ("deltas", cluster, deltas), ("drop", cluster),
-("decide", cluster, unit, profile, recording). Only the last is answered, with ("decided", decision, events) or
-("failed", text). A replica that cannot follow its deltas ends the process: the parent sends all of them anew.
+("decide", cluster, unit, profile, recording), ("place", cluster, unit, profile, departures). Only the last two are
+answered, with ("decided", decision, events), ("placed", place) or ("failed", text). A replica that cannot follow its deltas ends the process: the parent sends all of them anew.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from muster.core.decide import decide
 from muster.core.framework import Profile
 from muster.core.observer import NullObserver, RecordingObserver
 from muster.core.snapshot import Snapshot
+from muster.core.soonest_place import Departures, soonest_place
 from muster.core.tree import Unit
 from muster.engine.warm_up import warm_up
 
@@ -56,11 +57,22 @@ def decide_on(snapshot: Snapshot, unit: Unit, profile: Profile, *, is_recording:
     return ("decided", decision, recorder.events if recorder is not None else [])
 
 
+def place_on(snapshot: Snapshot, unit: Unit, profile: Profile, departures: Departures) -> tuple[Any, ...]:
+    """The answer to "place". Leaves the snapshot as it found it, whatever the core does."""
+    try:
+        return ("placed", soonest_place(snapshot, unit, profile, departures))
+    except Exception as error:  # noqa: BLE001 - whoever asked is told, and the snapshot stays of use
+        return ("failed", f"{type(error).__name__}: {error}")
+
+
 def _follow(replicas: dict[str, Snapshot], message: tuple[Any, ...]) -> tuple[Any, ...] | None:
     word, cluster, *rest = message
     if word == "decide":
         unit, profile, is_recording = rest
         return decide_on(replicas[cluster], unit, profile, is_recording=is_recording)
+    if word == "place":
+        unit, profile, departures = rest
+        return place_on(replicas[cluster], unit, profile, departures)
     if word == "start":
         replicas[cluster] = pickle.loads(rest[0])  # noqa: S301 - from our own parent
         # A replica lives long: no collection need walk through it.

@@ -22,9 +22,10 @@ from typing import Any
 
 from muster.core.decision import Decision
 from muster.core.framework import Profile
+from muster.core.soonest_place import Departures, SoonestPlace
 from muster.core.tree import Unit
 from muster.engine.array_feed import ArrayFeed
-from muster.engine.worker import decide_on
+from muster.engine.worker import decide_on, place_on
 
 TIME_LIMIT_SECONDS = 60.0
 READY_SECONDS = 5.0
@@ -146,6 +147,27 @@ class WorkerPool:
         in_work = self._in_work.get(place)
         if in_work is not None and in_work.answers(question):
             return _answer_of(await asyncio.shield(in_work.exchange), in_work.version)
+        exchange, version = await self._asked(
+            place, cluster, feed, ("decide", cluster, unit, profile, is_recording)
+        )
+        self._in_work[place] = _InWork(question, version, exchange)
+        return _answer_of(await asyncio.shield(exchange), version)
+
+    async def soonest_place(
+        self, cluster: str, feed: ArrayFeed, unit: Unit, profile: Profile, departures: Departures
+    ) -> SoonestPlace | None:
+        """The place on the arrays as they are when the worker is free. Raises WorkerFailedError."""
+        if self.is_empty:
+            return _place_of(place_on(feed.flush(), unit, profile, departures))
+        place = zlib.crc32(cluster.encode()) % self._size
+        message = ("place", cluster, unit, profile, departures)
+        exchange, _ = await self._asked(place, cluster, feed, message)
+        return _place_of(await asyncio.shield(exchange))
+
+    async def _asked(
+        self, place: int, cluster: str, feed: ArrayFeed, question: Message
+    ) -> tuple[asyncio.Task[Message], int]:
+        """The exchange that the question began once the worker was free, and the version of the arrays that it is about."""
         await self._locks[place].acquire()
         try:
             chosen = self._started(place)
@@ -154,10 +176,7 @@ class WorkerPool:
         except BaseException:
             self._locks[place].release()
             raise
-        messages.append(("decide", cluster, unit, profile, is_recording))
-        exchange = self._begun(place, chosen, messages)
-        self._in_work[place] = _InWork(question, version, exchange)
-        return _answer_of(await asyncio.shield(exchange), version)
+        return self._begun(place, chosen, [*messages, question]), version
 
     def forget(self, cluster: str) -> None:
         """The cluster was dropped or loaded again: its replica is sent anew at the next use."""
@@ -280,6 +299,13 @@ def _await_ready(started: _Worker) -> None:
     if not started.is_ready:
         started.pipe.recv()
         started.is_ready = True
+
+
+def _place_of(message: Message) -> SoonestPlace | None:
+    if message[0] != "placed":
+        raise WorkerFailedError(message[1])
+    place: SoonestPlace | None = message[1]
+    return place
 
 
 def _answer_of(message: Message, version: int) -> WorkerAnswer:
