@@ -7,7 +7,7 @@ Resources are not a plugin: that a pod must fit is part of placement itself (`co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
@@ -192,6 +192,16 @@ class PreemptionSettings:
     eviction_timeout_seconds: int = 60
 
 
+@dataclass(frozen=True, slots=True)
+class ReservationSettings:
+    """Whether room is kept for a unit that others keep from starting (semantics 7).
+
+    after_seconds: how long it has to wait first; None: never.
+    """
+
+    after_seconds: int | None = None
+
+
 @dataclass(frozen=True)
 class Profile:
     """How pods of one scheduler name are placed: enabled plugins in the order in which they are asked."""
@@ -205,6 +215,8 @@ class Profile:
     pod_scores: tuple[Weighted[PodScore], ...] = ()
     search: SearchSettings = SearchSettings()
     preemption: PreemptionSettings = PreemptionSettings()
+    reservation: ReservationSettings = field(default=ReservationSettings(), repr=False)
+    """Not in the digest of a decision's input: what is kept from a unit is, and nothing else of it bears on a decision."""
 
     def __hash__(self) -> int:
         """By name, since it is looked up for every decision; equality compares all."""

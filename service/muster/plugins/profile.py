@@ -2,7 +2,8 @@
 
 A mapping has `name`, and optionally `filters.disabled` (names), `scores` (list of name, weight, args; replaces the
 default list), `search.nodeBudget`, `search.solver` (bounded or exact), `greedyOnly`, `preemption.moveBudget`,
-`preemption.rootCandidates` and `preemption.evictionTimeoutSeconds`. Names and args are Kubernetes'.
+`preemption.rootCandidates`, `preemption.evictionTimeoutSeconds` and `reservation.afterSeconds`. Names and args are
+Kubernetes'.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from muster.core.framework import (
     PodScore,
     PreemptionSettings,
     Profile,
+    ReservationSettings,
     SearchSettings,
     Weighted,
 )
@@ -71,6 +73,7 @@ _DEFAULT_SCORES: tuple[Mapping[str, Any], ...] = tuple(
         "PodTopologySpread",
     )
 )
+_LONGEST_WAIT_SECONDS = 30 * 86_400
 _MOST_WEIGHT = 1000
 _MOST_RESOURCES = 16
 _UPSTREAM_SCALE = 10
@@ -94,7 +97,9 @@ def default_profile() -> Profile:
 
 def make_profile(config: Mapping[str, Any], path: str = "profile") -> Profile:
     """A profile as configured. Raises ProfileError with the path of the first fault."""
-    _check_keys(config, {"name", "filters", "scores", "search", "greedyOnly", "preemption"}, path)
+    _check_keys(
+        config, {"name", "filters", "scores", "search", "greedyOnly", "preemption", "reservation"}, path
+    )
     disabled = _disabled(config.get("filters", {}), f"{path}.filters")
     scores = _scores(config.get("scores", _DEFAULT_SCORES), f"{path}.scores")
     return Profile(
@@ -115,6 +120,7 @@ def make_profile(config: Mapping[str, Any], path: str = "profile") -> Profile:
         ),
         search=_search(config, path),
         preemption=_preemption(config.get("preemption", {}), f"{path}.preemption"),
+        reservation=_reservation(config.get("reservation", {}), f"{path}.reservation"),
     )
 
 
@@ -158,6 +164,16 @@ def _preemption(config: object, path: str) -> PreemptionSettings:
             f"{path}.evictionTimeoutSeconds",
             (0, 86_400),
         ),
+    )
+
+
+def _reservation(config: object, path: str) -> ReservationSettings:
+    settings = _mapping(config, path)
+    _check_keys(settings, {"afterSeconds"}, path)
+    if "afterSeconds" not in settings:
+        return ReservationSettings()
+    return ReservationSettings(
+        _number(settings["afterSeconds"], f"{path}.afterSeconds", (0, _LONGEST_WAIT_SECONDS))
     )
 
 
