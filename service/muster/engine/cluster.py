@@ -31,6 +31,7 @@ from muster.engine.ports import (
     QueuedUnit,
 )
 from muster.engine.queueing_hints import EventKind
+from muster.engine.reservations import Reservations
 from muster.engine.scheduling_queue import SchedulingQueue
 from muster.engine.search_allowance import SearchAllowance
 from muster.engine.telemetry_port import EngineTelemetry, NullTelemetry
@@ -79,6 +80,7 @@ class Cluster:
         self.waits = PreemptionWaits(self._record_wait)
         self.searches = SearchAllowance()
         self.failures = LastFailures()
+        self.reservations = Reservations()
         self.profiles: Mapping[str, Profile] = {}
         self.failed_bindings = FailedBindings(self._record_failed_binding)
         self.leaving_until: dict[int, int] = {}

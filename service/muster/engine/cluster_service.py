@@ -194,6 +194,7 @@ class ClusterService:
             self.write(_end_waits)
         if cluster.queue.due(now_us):
             self.cycles.wake()
+        self.cycles.time_passes()
         self._tools.writer.schedule(cluster)
 
     def _clock_went_back(self, now_us: int) -> bool:

@@ -35,6 +35,7 @@ from muster.engine.eviction import Eviction, disrupted_pods
 from muster.engine.mutation import Mutation
 from muster.engine.ports import Clock, DecisionRecord, QueuedUnit, UnitState
 from muster.engine.queueing_hints import FREEING
+from muster.engine.reserving import Reserver, reserves
 from muster.engine.search_allowance import found_nothing
 from muster.engine.settlement import settle_unit
 from muster.engine.telemetry_port import EngineTelemetry
@@ -85,6 +86,9 @@ class CycleRunner:
         self._running: asyncio.Task[None] | None = None
         self._stopping = False
         self._decider = Decider(cluster, tools.clock, tools.profiles, tools.pool, tools.telemetry)
+        self._reserver = (
+            Reserver(cluster, tools.clock, tools.profiles, tools.pool) if reserves(tools.profiles) else None
+        )
         self._probes: Askers[DecisionRecord] = Askers()
         self._dry_runs = 0
 
@@ -98,6 +102,11 @@ class CycleRunner:
     def wake(self) -> None:
         """The queue may have an active unit."""
         self._wake.set()
+
+    def time_passes(self) -> None:
+        """Somebody may have waited long enough for a reservation."""
+        if self._reserver is not None:
+            self._wake.set()
 
     async def stop(self) -> None:
         """Finish the cycle in work, then end."""
@@ -123,7 +132,7 @@ class CycleRunner:
     async def _drain_queue(self) -> None:
         clock = self._tools.clock
         slice_start = clock.monotonic()
-        while not self._stopping and (row := self._next()) is not None:
+        while not self._stopping and (row := await self._next()) is not None:
             await self._cycle(row)
             if self._cluster.open_revisions > MOST_OPEN_REVISIONS:
                 await self._tools.writer.durable(self._cluster)
@@ -133,8 +142,10 @@ class CycleRunner:
                 slice_start = clock.monotonic()
         self._tools.writer.schedule(self._cluster)
 
-    def _next(self) -> QueuedUnit | None:
+    async def _next(self) -> QueuedUnit | None:
         """The next unit; between two of them nobody speaks of signatures by number, but for dry runs."""
+        if self._reserver is not None:
+            await self._reserver.renew()
         if not self._dry_runs:
             self._cluster.forget_signatures()
         return self._cluster.queue.pop()

@@ -66,7 +66,7 @@ class DisruptionTable:
             return
         if new is not None and is_potential_victim(new):
             self.running[new.ordinal] = new
-            self._shelf(new)[new.ordinal] = self._start(new)
+            self._shelf(new)[new.ordinal] = self.start_of(new)
         elif self.running.pop(pod.ordinal, None) is not None:
             self._take_off_shelf(pod)
         if new is not None and new.is_leaving:
@@ -78,7 +78,7 @@ class DisruptionTable:
         """Note pods that got a node and were seen nowhere before."""
         for pod in bound:
             self.running[pod.ordinal] = pod
-            self._shelf(pod)[pod.ordinal] = self._start(pod)
+            self._shelf(pod)[pod.ordinal] = self.start_of(pod)
 
     def groups_changed(self) -> None:
         """A group came or went: where the pods below it belong is to be found anew."""
@@ -126,7 +126,7 @@ class DisruptionTable:
             found.add_whole(key, level, members)
         return found.units(budgets)
 
-    def _start(self, pod: Pod) -> int:
+    def start_of(self, pod: Pod) -> int:
         """When the pod began to run, or was bound, or came bound already. Pods that come together share a status."""
         status, start = self._start_of
         if pod.status is not status:

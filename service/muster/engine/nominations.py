@@ -21,6 +21,7 @@ from muster.engine.hierarchy import pods_of_unit, subtree, unit_of_pod
 from muster.engine.members import Standing, standing
 from muster.engine.ports import PreemptionWait, UnitState
 from muster.engine.queueing_hints import EventKind
+from muster.engine.reservations import settle_reservation
 from muster.engine.tree_conditions import tell_group, tell_pod
 from muster.model.meta import ObjectKey
 from muster.model.pod import Pod
@@ -176,10 +177,11 @@ class PreemptionWaits:
 
 
 def promised_room(cluster: Cluster, priority: int, tree: GroupTree) -> PromisedRoom:
-    """Nodes in view of pods of this priority or higher, other than the unit's own."""
+    """Nodes in view of pods of this priority or higher, other than the unit's own, and what is reserved for them."""
+    kept = cluster.reservations.kept_from(cluster.state, cluster.feed, tree.key, priority)
     nominated = cluster.state.nominated
     if not nominated:
-        return PromisedRoom()
+        return kept
     own = frozenset(ordinal for leaf in leaves(tree) for ordinal in leaf.pods.ids)
     pods = [
         pod
@@ -187,8 +189,8 @@ def promised_room(cluster: Cluster, priority: int, tree: GroupTree) -> PromisedR
         if ordinal not in own and (pod.spec.priority or 0) >= priority
     ]
     return PromisedRoom(
-        tuple(cluster.feed.signature_of(pod) for pod in pods),
-        tuple(pod.status.nominated_node_name for pod in pods),
+        (*(cluster.feed.signature_of(pod) for pod in pods), *kept.signatures),
+        (*(pod.status.nominated_node_name for pod in pods), *kept.node_names),
     )
 
 
@@ -225,7 +227,7 @@ def clear_nominations(mutation: Mutation, unit: ObjectKey) -> None:
 
 
 def settle_waits(mutation: Mutation) -> None:
-    """Wake units whose victims are gone; end the waits of those that cannot be scheduled now."""
+    """Wake units whose victims are gone; end the waits, and the reservation, of those that cannot be scheduled now."""
     waits, queue, faults = mutation.cluster.waits, mutation.cluster.queue, mutation.cluster.layouts.faults
     for unit in waits.take_over():
         queue.victims_gone(unit)
@@ -239,6 +241,7 @@ def settle_waits(mutation: Mutation) -> None:
             waits.forget(unit)
         else:
             waits.end(unit)
+    settle_reservation(mutation)
 
 
 def end_waits(mutation: Mutation) -> None:

@@ -22,6 +22,7 @@ from muster.engine.hierarchy import Root, find_root, find_roots
 from muster.engine.mutation import Mutation
 from muster.engine.nominations import nominated_pods
 from muster.engine.ports import ClusterWrites, LoadedCluster, PreemptionWait
+from muster.engine.reservations import Reservation
 from muster.model.disruption import PodDisruptionBudget
 from muster.model.meta import ObjectKey
 from muster.model.objects import ClusterObject
@@ -38,9 +39,13 @@ _NO_POD = Pod(name="")
 
 @dataclass(frozen=True, slots=True)
 class Unstored:
-    """What of a cluster's state no store has: by ordinal, nodes on which the binding of a pod failed, and until when."""
+    """What of a cluster's state no store has: by ordinal, nodes on which the binding of a pod failed, and until when.
+
+    reservation: with the time by which run times are judged.
+    """
 
     failed_bindings: dict[int, dict[str, int]] = field(default_factory=dict)
+    reservation: tuple[Reservation | None, int] = (None, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +142,10 @@ class ReplicaFeed:
 
     def unstored(self) -> Unstored:
         """What travels with a question, as it is now."""
-        failed = self.cluster.failed_bindings
-        return Unstored({ordinal: dict(nodes) for ordinal, nodes in failed.items()})
+        failed, held = self.cluster.failed_bindings, self.cluster.reservations
+        return Unstored(
+            {ordinal: dict(nodes) for ordinal, nodes in failed.items()}, (held.current, held.now_us)
+        )
 
 
 class Replica:
@@ -173,6 +180,8 @@ class Replica:
     def take_over(self, unstored: Unstored) -> None:
         """Take what is kept in memory alone, and bring the arrays up to date."""
         self.cluster.failed_bindings.take_over(unstored.failed_bindings)
+        held = self.cluster.reservations
+        held.current, held.now_us = unstored.reservation
         self.cluster.feed.flush()
 
 
