@@ -11,8 +11,10 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from heapq import nsmallest
 from itertools import chain
+from operator import eq
 
 import numpy as np
 
@@ -109,8 +111,7 @@ class TopologyQuestion:
         keys = self.keys[:MOST_LEVELS] or _levels(cluster, nodes, labels)
         slots = nodes.order
         for key, value in zip(keys, self.path, strict=False):
-            column = nodes.column(key)
-            slots = slots[column.mask(value.__eq__)[slots]]
+            slots = slots[nodes.column(key).mask(partial(eq, value))[slots]]
         inner = keys[len(self.path) :]
         resources = tuple(_resources(nodes))
         view = _View(nodes, resources, _fitting(nodes, slots, inner), *_marks(cluster.state, self.group))
