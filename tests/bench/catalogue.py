@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
-from tests.bench import core_placement, explain, preemption, store_commit, topology
-from tests.bench.upstream import decided
+from tests.bench import (
+    core_placement,
+    end_to_end,
+    explain,
+    growth,
+    hopeless_units,
+    preemption,
+    simulation,
+    size,
+    store_commit,
+    topology,
+    tracing,
+    watching,
+)
+from tests.bench.upstream import decided, through_grpc
 
 ROWS = (
     *core_placement.ROWS,
     *topology.ROWS,
     *preemption.ROWS,
     *explain.ROWS,
+    *growth.ROWS,
     *store_commit.ROWS,
+    *end_to_end.ROWS,
+    *watching.ROWS,
+    *simulation.ROWS,
+    *size.ROWS,
+    *hopeless_units.ROWS,
+    *tracing.ROWS,
     *decided.ROWS,
+    *through_grpc.ROWS,
 )

@@ -1,134 +1,144 @@
-"""The whole way through a real service: from Apply to bound and durable, over gRPC, in wall and CPU time.
+"""The whole way through a real service: from Apply to bound and durable, over gRPC.
 
-`python tests/bench/end_to_end.py [--store URL]` prints a gang of 10 000 pods on 5 000 nodes (full pods, and as a batch)
-and 64 clients with gangs of 8 on 1 000 nodes.
+A gang of 10 000 pods on 5 000 nodes, as full pods and as one template with names, and gangs of 8 on 1 000 nodes from one
+client and from 64. Plain forms send an object a call, or come from one client.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import os
-import statistics
-import sys
-import tempfile
 import time
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from grpc import aio
 
-ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "clients"), str(ROOT / "service")]
+from muster.v1.object_pb2 import Object
+from tests.bench.place import POSTGRESQL, SQLITE, Place
+from tests.bench.row import Measured, Row
+from tests.bench.served import OPTIONS, Measuring, Served, batch, in_loop, nodes, served
+from tests.bench.stopwatch import percentile
+from tests.endtoend.service import gang
 
-from muster.cli.server_process import RunningServer, serving  # noqa: E402
-from muster.v1 import cluster_service_pb2 as pb  # noqa: E402
-from muster.v1 import scheduler_service_pb2 as spb  # noqa: E402
-from muster.v1.cluster_service_pb2_grpc import ClusterServiceStub  # noqa: E402
-from muster.v1.decision_pb2 import DecisionCode  # noqa: E402
-from muster.v1.meta_pb2 import ObjectRef  # noqa: E402
-from muster.v1.object_pb2 import Object  # noqa: E402
-from muster.v1.scheduler_service_pb2_grpc import SchedulerServiceStub  # noqa: E402
-from tests.endtoend.service import gang, node  # noqa: E402
-
-OPTIONS = [("grpc.max_send_message_length", 64 << 20), ("grpc.max_receive_message_length", 64 << 20)]
-ROUNDS = 3
-CLIENTS = 64
+ROUNDS = 4
+PODS = 10_000
+SAMPLE_PODS = 200
+SAMPLE_GANGS = 30
 SECONDS = 5.0
+CLIENTS = 64
 
 
-def batch(name: str, size: int) -> list[Object]:
-    """The same gang as one template and names."""
-    group, first, *_ = gang(name, 1)
-    group.pod_group.spec.scheduling_policy.gang.min_count = size
-    made = Object()
-    made.pod_batch.template.CopyFrom(first.pod)
-    made.pod_batch.template.metadata.name = ""
-    made.pod_batch.names.extend(f"{name}-{i}" for i in range(size))
-    return [group, made]
-
-
-def cpu_seconds(server: RunningServer) -> float:
-    """User and system time of the server's process and its workers."""
-    own = server.process.pid
-    children = Path(f"/proc/{own}/task/{own}/children").read_text(encoding="utf-8").split()
-    return sum(_cpu_ticks(pid) for pid in (str(own), *children)) / os.sysconf("SC_CLK_TCK")
-
-
-def _cpu_ticks(pid: str) -> int:
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
-    return int(fields[11]) + int(fields[12])
-
-
-async def scheduled(channel: aio.Channel, cluster: str, objects: list[Object], name: str) -> float:
-    """Seconds from Apply to the answer that the gang is scheduled, which comes once it is durable."""
+async def object_by_object(service: Served, objects: Sequence[Object], name: str) -> float:
+    """Seconds until a gang is scheduled that comes one object a call."""
     started = time.perf_counter()
-    await ClusterServiceStub(channel).Apply(pb.ApplyRequest(cluster=cluster, objects=objects))
-    request = spb.ScheduleRequest(cluster=cluster, unit=ObjectRef(kind="PodGroup", name=name))
-    request.wait.FromSeconds(60)
-    answer = await SchedulerServiceStub(channel).Schedule(request)
-    if answer.decision.code != DecisionCode.DECISION_CODE_SCHEDULED:
-        raise RuntimeError(answer)
+    for each in objects:
+        await service.apply([each])
+    await service.until_scheduled(name)
     return time.perf_counter() - started
 
 
-async def big_gangs(server: RunningServer) -> None:
-    """One gang of 10 000 on 5 000 empty nodes, in a cluster of its own each time."""
-    async with aio.insecure_channel(server.address, options=OPTIONS) as channel:
-        for label, make in (("10 000 full pods", gang), ("10 000 pods as a batch", batch)):
+def big_gang(make: Callable[[str, int], list[Object]], database: str) -> Measuring:
+    """One gang on empty nodes, in a cluster of its own each time; the first one, which warms up, is not counted."""
+
+    async def measure(place: Place) -> Measured:
+        async with served(place, database) as service:
             walls, cpus = [], []
-            for turn in range(ROUNDS):
-                cluster = f"big-{make.__name__}-{turn}"
-                nodes = [node(f"node-{i}") for i in range(5_000)]
-                await ClusterServiceStub(channel).Apply(pb.ApplyRequest(cluster=cluster, objects=nodes))
-                objects = make("gang", 10_000)
-                before = cpu_seconds(server)
-                walls.append(await scheduled(channel, cluster, objects, "gang") * 1e3)
-                cpus.append((cpu_seconds(server) - before) * 1e3)
-            print(  # noqa: T201 - its purpose
-                f"{label:<28} best {min(walls):7.0f} ms, median {statistics.median(walls):7.0f} ms, "
-                f"server CPU {min(cpus):7.0f} ms"
-            )
+            for turn in range(ROUNDS + 1):
+                here = service.on(f"turn-{turn}")
+                await here.apply(nodes(5_000))
+                request = here.apply_request(make("gang", PODS))
+                before = service.cpu_seconds()
+                walls.append(await here.schedule(request, "gang") * 1e3)
+                cpus.append(service.cpu_seconds() - before)
+            plain = await object_by_object(service.on("turn-0"), gang("plain", SAMPLE_PODS), "plain")
+        return Measured(min(walls[1:]), min(cpus[1:]), plain * 1e3 * PODS / SAMPLE_PODS)
+
+    return measure
 
 
-async def small_gangs(server: RunningServer, clients: int) -> None:
-    """Clients that each give one gang of 8 after the other and wait until it is scheduled."""
-    cluster = f"small-{clients}"
-    async with aio.insecure_channel(server.address, options=OPTIONS) as first:
-        nodes = [node(f"node-{i}", cpu="500") for i in range(1_000)]
-        await ClusterServiceStub(first).Apply(pb.ApplyRequest(cluster=cluster, objects=nodes))
+@dataclass(frozen=True)
+class Stream:
+    """Seconds that each gang of a stream took, of all clients; and what the whole took."""
+
+    times: tuple[float, ...]
+    wall: float
+    cpu_seconds: float
+
+    def percentile_ms(self, share: float) -> float:
+        return percentile(self.times, share) * 1e3
+
+    @property
+    def gangs_a_second(self) -> float:
+        return len(self.times) / self.wall
+
+
+async def small_gangs(service: Served, clients: int, seconds: float = SECONDS) -> Stream:
+    """Clients, each on a connection of its own, that give one gang of 8 after the other and wait until it is scheduled."""
+    here = service.on(f"small-{clients}")
+    await here.apply(nodes(1_000, cpu="900"))
     times: list[float] = []
-    end = time.perf_counter() + SECONDS
 
-    async def one(number: int) -> None:
-        async with aio.insecure_channel(server.address, options=[*OPTIONS, ("n", number)]) as channel:
-            count = 0
+    async def client(number: int) -> None:
+        async with aio.insecure_channel(service.address, options=[*OPTIONS, ("n", number)]) as channel:
+            mine, count = Served(service.address, service.pid, channel, here.cluster), 0
             while time.perf_counter() < end:
                 name = f"gang-{number}-{count}"
-                times.append(await scheduled(channel, cluster, gang(name, 8), name) * 1e3)
+                times.append(await mine.schedule(mine.apply_request(gang(name, 8)), name))
                 count += 1
 
-    before, started = cpu_seconds(server), time.perf_counter()
-    await asyncio.gather(*(one(number) for number in range(clients)))
+    end = time.perf_counter() + seconds
+    before, started = service.cpu_seconds(), time.perf_counter()
+    await asyncio.gather(*(client(number) for number in range(clients)))
     wall = time.perf_counter() - started
-    times.sort()
-    print(  # noqa: T201 - its purpose
-        f"{clients:>2} clients, gangs of 8        {len(times) / wall:7.0f} gangs/s, p50 {times[len(times) // 2]:6.1f} ms, "
-        f"p99 {times[int(len(times) * 0.99)]:6.1f} ms, server CPU {(cpu_seconds(server) - before) / wall:.2f} cores"
+    return Stream(tuple(times), wall, service.cpu_seconds() - before)
+
+
+def latency(share: float, database: str) -> Measuring:
+    """Milliseconds of a gang of 8 from one client."""
+
+    async def measure(place: Place) -> Measured:
+        async with served(place, database) as service:
+            await small_gangs(service.on("warm"), 2, 1.0)
+            stream = await small_gangs(service, 1)
+            single = [
+                await object_by_object(service.on("small-1"), gang(f"plain-{each}", 8), f"plain-{each}")
+                for each in range(SAMPLE_GANGS)
+            ]
+        cpu = stream.cpu_seconds / len(stream.times)
+        return Measured(stream.percentile_ms(share), cpu, percentile(single, share) * 1e3)
+
+    return measure
+
+
+def throughput(database: str) -> Measuring:
+    """Gangs of 8 a second from 64 clients, beside one client."""
+
+    async def measure(place: Place) -> Measured:
+        async with served(place, database) as service:
+            await small_gangs(service, 2, 1.0)
+            alone = await small_gangs(service, 1, 2.0)
+            many = await small_gangs(service, CLIENTS)
+        return Measured(many.gangs_a_second, many.cpu_seconds, alone.gangs_a_second)
+
+    return measure
+
+
+def rows_on(database: str, full_pods_ms: float, batch_ms: float) -> Iterator[Row]:
+    start, each = f"end-to-end/{database}", f"an object a call, from {SAMPLE_PODS} pods"
+    full, by_name = in_loop(big_gang(gang, database)), in_loop(big_gang(batch, database))
+    yield Row(f"{start}/gang-of-10000", "ms", full, each, full_pods_ms, 1_000)
+    yield Row(f"{start}/gang-of-10000-as-batch", "ms", by_name, each, batch_ms, 500)
+    single = "an object a call"
+    yield Row(f"{start}/gang-of-8-p50", "ms", in_loop(latency(0.5, database)), single, 2.5, 10)
+    yield Row(f"{start}/gang-of-8-p99", "ms", in_loop(latency(0.99, database)), single, 6, 50)
+    yield Row(
+        f"{start}/gangs-of-8-from-64-clients",
+        "gangs/s",
+        in_loop(throughput(database)),
+        "one client",
+        1_000,
+        200,
     )
 
 
-async def main() -> None:
-    """Run all against one service."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--store", default="")
-    with tempfile.TemporaryDirectory() as folder:
-        store = parser.parse_args().store or f"sqlite:///{folder}/muster.db"
-        arguments = ["--listen", "127.0.0.1:0", "--store", store]
-        async with serving(arguments, Path(folder) / "log") as server:
-            await small_gangs(server, 1)
-            await small_gangs(server, CLIENTS)
-            await big_gangs(server)
-
-
-if __name__ == "__main__":
-    asyncio.run(main())
+ROWS = (*rows_on(SQLITE, 150, 100), *rows_on(POSTGRESQL, 250, 180))

@@ -22,7 +22,7 @@ DURABLE = {"fsync": "on", "full_page_writes": "on"}
 """PostgreSQL's own defaults, which the tests do without."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Place:
     """`folder` is empty at first and goes with the place."""
 

@@ -63,9 +63,9 @@ class Figure:
 
     @property
     def baseline_ratio(self) -> float | None:
-        """How many times better than the baseline the value is."""
+        """How many times better than the baseline the value is; None without one, and where no ratio can tell."""
         value, baseline = self.measured.value, self.measured.baseline
-        if baseline is None or not value or not baseline:
+        if baseline is None or min(value, baseline) <= 0:
             return None
         return value / baseline if self.row.is_rate else baseline / value
 

@@ -1,44 +1,49 @@
-"""How long Simulate takes on a large live cluster, and what 20 simulations at once cost those who apply meanwhile.
+"""What simulations on a large live cluster take, and what readers and writers notice of them.
 
-`python -m tests.bench.simulation [NODES] [PODS]`: starts a service, fills it (5 000 nodes and 100 000 running pods unless
-told otherwise), and prints figures in milliseconds. The first simulation is the one that makes the copy.
+The cluster has 5 000 nodes and 100 000 running pods. The first simulation is the one that makes the copy. What a tree
+of 64 pods takes is set beside placing it for real; what 20 simulations at once cost those who apply, and a long one
+those who read, beside doing the same alone.
 """
 
 from __future__ import annotations
 
-import sys
-import tempfile
-import threading
+import asyncio
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
 from statistics import median
 
 from muster.v1 import cluster_service_pb2 as pb
 from muster.v1 import scheduler_service_pb2 as spb
 from muster.v1.meta_pb2 import ObjectRef
 from muster.v1.object_pb2 import Object
-from tests.endtoend.service import Service, member, node
+from tests.bench.place import Place
+from tests.bench.row import Measured, Row
+from tests.bench.served import CALL_SECONDS, Served, in_loop, served
+from tests.bench.stopwatch import percentile
+from tests.endtoend.load import single
+from tests.endtoend.service import gang, member, node
 
+NODES, RUNNING, RACK = 5_000, 100_000, 25
 AT_ONCE = 20
-RACK = 25
-SECONDS = 600
 APPLIES = 200
+LATER = 10
+UNITS_OF_LONG_ONE = 1_000
+READ_SECONDS = 6.0
+PAUSE_SECONDS = 0.002
 
 
-def nodes(count: int) -> Iterator[Object]:
-    for i in range(count):
-        made = node(f"n{i:05}", "64")
-        made.node.metadata.labels.update({"rack": f"r{i // RACK}", "block": f"b{i // (8 * RACK)}"})
+def racked_nodes(count: int) -> Iterator[Object]:
+    for number in range(count):
+        made = node(f"n{number:05}", "64")
+        made.node.metadata.labels.update({"rack": f"r{number // RACK}", "block": f"b{number // (8 * RACK)}"})
         yield made
 
 
 def running(count: int, on: int) -> Iterator[Object]:
-    for i in range(count):
-        pod = member(f"p{i:06}", "")
-        pod.pod.spec.ClearField("scheduling_group")
-        pod.pod.spec.node_name = f"n{i % on:05}"
+    for number in range(count):
+        pod = single(f"p{number:06}")
+        pod.pod.spec.node_name = f"n{number % on:05}"
         yield pod
 
 
@@ -51,92 +56,138 @@ def tree(name: str) -> list[Object]:
     spec.scheduling_policy.gang.min_group_count = 4
     spec.scheduling_constraints.topology.add(key="block")
     made = [root]
-    for i in range(4):
+    for number in range(4):
         group = Object()
-        group.pod_group.metadata.name = f"{name}-{i}"
+        group.pod_group.metadata.name = f"{name}-{number}"
         leaf = group.pod_group.spec
         leaf.parent_composite_pod_group_name = name
         leaf.workload_ref.workload_name, leaf.workload_ref.template_name = "w", "leaf"
         leaf.scheduling_policy.gang.min_count = 16
         leaf.scheduling_constraints.topology.add(key="rack")
-        made += [group, *(member(f"{name}-{i}-{k}", f"{name}-{i}") for k in range(16))]
+        made += [group, *(member(f"{name}-{number}-{each}", f"{name}-{number}") for each in range(16))]
     return made
 
 
-class Bench:
-    def __init__(self, service: Service) -> None:
-        self._service = service
-        self._applied = 0
-
-    def fill(self, count: int, pods: int) -> None:
-        objects = [*nodes(count), *running(pods, count)]
-        for start in range(0, len(objects), 10_000):
-            request = pb.ApplyRequest(objects=objects[start : start + 10_000])
-            self._service.cluster.Apply(request, timeout=SECONDS)
-
-    def simulate(self, name: str) -> float:
-        """Seconds of one simulation of an added tree, which must be scheduled."""
-        request = spb.SimulateRequest(
-            units=[ObjectRef(kind="CompositePodGroup", name=name)], overlay=spb.Overlay(objects=tree(name))
-        )
-        start = time.perf_counter()
-        answer = self._service.scheduler.Simulate(request, timeout=SECONDS)
-        seconds = time.perf_counter() - start
-        assert answer.totals.scheduled_units == 1, answer.decisions[0].message
-        return seconds
-
-    def apply(self) -> float:
-        """Seconds of the Apply of one gated pod."""
-        pod = member(f"small-{self._applied}", "")
-        pod.pod.spec.ClearField("scheduling_group")
-        pod.pod.spec.scheduling_gates.add(name="wait")
-        self._applied += 1
-        start = time.perf_counter()
-        self._service.cluster.Apply(pb.ApplyRequest(objects=[pod]), timeout=SECONDS)
-        return time.perf_counter() - start
-
-    def apply_beside(self) -> tuple[float, int]:
-        """The median of Apply while 20 simulations are always in work, and how many of them ended."""
-        stop = threading.Event()
-
-        def go_on(place: int) -> int:
-            ended = 0
-            while not stop.is_set():
-                self.simulate(f"t{place}-{ended}")
-                ended += 1
-            return ended
-
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            asked = [pool.submit(go_on, place) for place in range(AT_ONCE)]
-            time.sleep(1)
-            found = median(self.apply() for _ in range(APPLIES))
-            stop.set()
-            return found, sum(each.result() for each in asked)
+@asynccontextmanager
+async def filled(place: Place, count: int = NODES, pods: int = RUNNING) -> AsyncIterator[Served]:
+    async with served(place) as service:
+        await service.apply([*racked_nodes(count), *running(pods, count)])
+        yield service
 
 
-def main() -> None:
-    count, pods = (*map(int, sys.argv[1:3]), *(5_000, 100_000)[len(sys.argv) - 1 :])
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        Service(f"sqlite:///{Path(folder) / 'muster.db'}", Path(folder) / "log") as service,
-    ):
-        bench = Bench(service)
-        bench.fill(count, pods)
-        tell(f"{count} nodes, {pods} pods")
-        tell(f"first simulation   {1e3 * bench.simulate('first'):8.1f} ms")
-        later = [bench.simulate(f"later-{i}") for i in range(10)]
-        tell(f"later, median      {1e3 * median(later):8.1f} ms, at most {1e3 * max(later):.1f}")
-        alone = median(bench.apply() for _ in range(APPLIES))
-        beside, ended = bench.apply_beside()
-        tell(f"Apply alone        {1e3 * alone:8.2f} ms")
-        times = f"{beside / alone:.2f} times; {ended} simulations ended"
-        tell(f"Apply beside {AT_ONCE}    {1e3 * beside:8.2f} ms, {times}")
+async def simulate(service: Served, name: str) -> float:
+    """Seconds of one simulation of an added tree, which must be scheduled."""
+    units = [ObjectRef(kind="CompositePodGroup", name=name)]
+    overlay = spb.Overlay(objects=tree(name))
+    request = spb.SimulateRequest(cluster=service.cluster, units=units, overlay=overlay)
+    started = time.perf_counter()
+    answer = await service.scheduler.Simulate(request, timeout=CALL_SECONDS)
+    took = time.perf_counter() - started
+    assert answer.totals.scheduled_units == 1, answer.decisions[0].message
+    return took
 
 
-def tell(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
+async def apply_gated(service: Served, name: str) -> float:
+    """Seconds of the Apply of one gated pod."""
+    pod = single(name)
+    pod.pod.spec.scheduling_gates.add(name="wait")
+    started = time.perf_counter()
+    await service.apply([pod])
+    return time.perf_counter() - started
 
 
-if __name__ == "__main__":
-    main()
+async def first(place: Place) -> Measured:
+    async with filled(place) as service:
+        before = service.cpu_seconds()
+        took = await simulate(service, "first")
+        cpu = service.cpu_seconds() - before
+        return Measured(took * 1e3, cpu, await for_real(service) * 1e3)
+
+
+async def later(place: Place) -> Measured:
+    async with filled(place) as service:
+        await simulate(service, "first")
+        before = service.cpu_seconds()
+        took = median([await simulate(service, f"later-{number}") for number in range(LATER)])
+        cpu = (service.cpu_seconds() - before) / LATER
+        return Measured(took * 1e3, cpu, await for_real(service) * 1e3)
+
+
+async def for_real(service: Served) -> float:
+    """Seconds until such a tree is bound."""
+    started = time.perf_counter()
+    await service.apply(tree("real"))
+    await service.until_scheduled("real", "CompositePodGroup")
+    return time.perf_counter() - started
+
+
+async def applies_beside(place: Place) -> Measured:
+    """Milliseconds of an Apply, in the median, while 20 simulations are always in work."""
+    async with filled(place) as service:
+        alone = median([await apply_gated(service, f"alone-{number}") for number in range(APPLIES)])
+        before = service.cpu_seconds()
+        async with always(AT_ONCE, lambda name: simulate(service, name)):
+            beside = median([await apply_gated(service, f"beside-{number}") for number in range(APPLIES)])
+        cpu = service.cpu_seconds() - before
+    return Measured(beside * 1e3, cpu, alone * 1e3)
+
+
+@asynccontextmanager
+async def always(number: int, act: Callable[[str], Awaitable[object]]) -> AsyncIterator[None]:
+    """So many of an act are in work, one after the other, until the block ends."""
+
+    async def go_on(place: int) -> None:
+        count = 0
+        while True:
+            await act(f"always-{place}-{count}")
+            count += 1
+
+    going = [asyncio.create_task(go_on(place)) for place in range(number)]
+    await asyncio.sleep(1)
+    try:
+        yield
+    finally:
+        for each in going:
+            each.cancel()
+            with suppress(asyncio.CancelledError):
+                await each
+
+
+async def reads_beside(place: Place) -> Measured:
+    """Milliseconds that 99 of 100 reads take at most while simulations of a second and more run one after the other."""
+    async with served(place) as service:
+        await service.apply(list(racked_nodes(NODES)))
+        waiting = [gang(f"gang-{number}", 4) for number in range(UNITS_OF_LONG_ONE)]
+        units = [ObjectRef(kind="PodGroup", name=objects[0].pod_group.metadata.name) for objects in waiting]
+        overlay = spb.Overlay(objects=[each for objects in waiting for each in objects])
+        request = spb.SimulateRequest(cluster=service.cluster, units=units, overlay=overlay)
+
+        async def compute(_: str) -> None:
+            await service.scheduler.Simulate(request, timeout=CALL_SECONDS)
+
+        alone = await reads(service)
+        before = service.cpu_seconds()
+        async with always(1, compute):
+            beside = await reads(service)
+        cpu = service.cpu_seconds() - before
+    return Measured(percentile(beside, 0.99) * 1e3, cpu, percentile(alone, 0.99) * 1e3)
+
+
+async def reads(service: Served) -> list[float]:
+    """Seconds of each Get, for some time."""
+    request = pb.GetRequest(cluster=service.cluster, ref=ObjectRef(kind="Node", name="n00000"))
+    took: list[float] = []
+    end = time.perf_counter() + READ_SECONDS
+    while (started := time.perf_counter()) < end:
+        await service.objects.Get(request)
+        took.append(time.perf_counter() - started)
+        await asyncio.sleep(PAUSE_SECONDS)
+    return took
+
+
+ROWS = (
+    Row("simulation/first-on-100000-pods", "ms", in_loop(first), "placing the tree for real"),
+    Row("simulation/later-on-100000-pods", "ms", in_loop(later), "placing the tree for real"),
+    Row("simulation/apply-beside-20", "ms", in_loop(applies_beside), "an Apply alone"),
+    Row("reads/p99-beside-a-computation", "ms", in_loop(reads_beside), "reads alone", 8, 50),
+)
