@@ -26,6 +26,8 @@ from muster.v1.decision_pb2 import (
 )
 from muster.v1.queue_pb2 import UnitQueueState, UnitState
 
+RESERVED = "RESERVED"
+"""The code of what is reserved for a unit that waits."""
 NODES_ON_A_LINE = 4
 PODS_SHOWN = 200
 
@@ -109,6 +111,7 @@ def queue_line(state: UnitQueueState) -> str:
         words.append(f"{number_of(state.attempts, 'failed attempt')} in a row")
     if state.HasField("not_before_time"):
         words.append(f"not before {full_seconds(state.not_before_time)}")
+    words += [each.message for each in state.reasons if each.code == RESERVED]
     return escape(f"queue: {', '.join(words)}")
 
 

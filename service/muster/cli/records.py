@@ -75,8 +75,14 @@ def _unit_row(state: UnitQueueState) -> tuple[str, ...]:
         str(state.position or NONE),
         str(state.attempts),
         str(state.pending_pod_count),
-        escape("; ".join(each.message or each.code for each in state.reasons[:1])),
+        escape(_why(state)),
     )
+
+
+def _why(state: UnitQueueState) -> str:
+    """The messages, or the first code where there is none."""
+    messages = [each.message for each in state.reasons if each.message]
+    return "; ".join(messages or (each.code for each in state.reasons[:1]))
 
 
 @click.command()

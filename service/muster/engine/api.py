@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from muster.core.decision import GroupResult
+from muster.core.decision import GroupResult, Reason
 from muster.core.explain.explanation import Help
 from muster.engine.aside import Setting
 from muster.engine.cluster import Cluster
@@ -222,11 +222,12 @@ class WatchBatch:
 
 @dataclass(frozen=True, slots=True)
 class PositionedUnit:
-    """A queued unit, its place among the active ones (1 is next; 0: not active), and how many of its pods want a node."""
+    """A queued unit, its place among the active ones (1 is next; 0: none), pods without a node, room that is reserved."""
 
     unit: QueuedUnit
     position: int
     pending_pods: int = 0
+    reserved: Reason | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,6 @@ from muster.engine.cluster_service import ClusterService
 from muster.engine.deletion import delete
 from muster.engine.errors import NotFoundError, OutOfRangeError, UnavailableError
 from muster.engine.explain_call import explain_unit
-from muster.engine.hierarchy import unbound_pods, why_gated
 from muster.engine.mutation import Mutation
 from muster.engine.ports import (
     Change,
@@ -53,6 +52,7 @@ from muster.engine.ports import (
     Store,
     UnitState,
 )
+from muster.engine.positioned_units import positioned
 from muster.engine.registry import ClusterRegistry, EngineOptions
 from muster.engine.reports import report
 from muster.engine.request_log import RequestLog
@@ -61,7 +61,6 @@ from muster.engine.selection import matcher, select
 from muster.engine.telemetry_port import EngineTelemetry
 from muster.model.meta import KINDS, ObjectKey
 from muster.model.objects import ClusterObject
-from muster.model.variations import varied
 from muster.validation.pod import PodRules
 from muster.validation.violations import Violation
 
@@ -245,9 +244,7 @@ class Engine:
         for row, position in held.queue.positions():
             counts[row.state] = counts.get(row.state, 0) + 1
             if not states or row.state in states:
-                if row.state is UnitState.GATED:
-                    row = varied(row, message=why_gated(held.state, row.key))  # noqa: PLW2901 - as it is now
-                units.append(PositionedUnit(row, position, sum(unbound_pods(held.state, row.key))))
+                units.append(positioned(held, row, position))
         answer = QueueAnswer(
             held.state.revision, units, counts, held.pending_group_rows(), held.pending_member_rows()
         )

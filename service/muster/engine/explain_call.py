@@ -12,19 +12,18 @@ from datetime import UTC, datetime
 from muster.core.decision import GroupResult, Reason
 from muster.core.framework import Profile
 from muster.core.messages import number_of
-from muster.engine.api import ExplainAnswer, ExplainCall, PositionedUnit
+from muster.engine.api import ExplainAnswer, ExplainCall
 from muster.engine.backoff import SAFETY_NET_US
 from muster.engine.cluster import Cluster
 from muster.engine.cluster_service import ClusterService
 from muster.engine.errors import UnavailableError
 from muster.engine.explaining import WhyQuestion, annotated
-from muster.engine.hierarchy import unbound_pods, why_gated
 from muster.engine.ports import QueuedUnit, UnitState
+from muster.engine.positioned_units import positioned
 from muster.engine.queueing_hints import EventKind, may_help
 from muster.engine.scheduling import LastDecision, root_of
 from muster.engine.side_worker import SideWorker, SideWorkerFailedError
 from muster.model.meta import ObjectKey
-from muster.model.variations import varied
 
 LIMIT_SECONDS = 20.0
 NEXT_TRY = "NEXT_TRY"
@@ -52,19 +51,12 @@ async def explain_unit(
     cluster = service.cluster
     row = cluster.queue.get(root.key) if not root.missing else None
     return ExplainAnswer(
-        queue=None if row is None else _positioned(cluster, row),
+        queue=None if row is None else positioned(cluster, row, cluster.queue.position_of(row.key)),
         last_decision=None if root.missing else await last(root.key),
         result=_with_queue(told.result, cluster, row),
         helps=told.helps,
         revision=told.revision,
     )
-
-
-def _positioned(cluster: Cluster, row: QueuedUnit) -> PositionedUnit:
-    if row.state is UnitState.GATED:
-        row = varied(row, message=why_gated(cluster.state, row.key))
-    pending = sum(unbound_pods(cluster.state, row.key))
-    return PositionedUnit(row, cluster.queue.position_of(row.key), pending)
 
 
 def _with_queue(result: GroupResult | None, cluster: Cluster, row: QueuedUnit | None) -> GroupResult | None:

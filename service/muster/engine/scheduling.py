@@ -7,14 +7,15 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from muster.core.decision import Decision, DecisionCode
-from muster.engine.api import PositionedUnit, ScheduleAnswer, ScheduleCall
+from muster.engine.api import ScheduleAnswer, ScheduleCall
 from muster.engine.binder import pods_by_ordinal
 from muster.engine.cluster_service import ClusterService
 from muster.engine.cluster_state import ClusterState
 from muster.engine.cycle import uncommitted
 from muster.engine.errors import FailedPreconditionError, NotFoundError, Precondition
-from muster.engine.hierarchy import Root, find_root, unbound_pods, unit_of_pod, why_gated
+from muster.engine.hierarchy import Root, find_root, unit_of_pod, why_gated
 from muster.engine.ports import Clock, DecisionRecord, UnitState
+from muster.engine.positioned_units import positioned
 from muster.engine.units import build_unit
 from muster.model.meta import GROUP_KINDS, POD, ObjectKey
 from muster.model.pod import Pod
@@ -155,8 +156,7 @@ def _answer(
     row = queue.get(unit)
     if row is None:
         return ScheduleAnswer(record, fresh, None)
-    position = queue.position_of(unit)
-    return ScheduleAnswer(record, fresh, PositionedUnit(row, position, sum(unbound_pods(held.state, unit))))
+    return ScheduleAnswer(record, fresh, positioned(held, row, queue.position_of(unit)))
 
 
 def _is_over(service: ClusterService, answer: ScheduleAnswer) -> bool:

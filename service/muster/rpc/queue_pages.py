@@ -8,7 +8,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from muster.engine.api import PositionedUnit, QueueAnswer, SchedulingEngine
 from muster.engine.ports import PendingGroup, PendingMember, UnitState
-from muster.rpc.codec import encode_ref
+from muster.rpc.codec import encode_reasons, encode_ref
 from muster.rpc.limits import MAX_PENDING_SHOWN
 from muster.rpc.pagination import KeptLists, PageBudget, PageTokens, Position
 from muster.rpc.request_checks import RequestFaults
@@ -57,7 +57,10 @@ class QueueLister:
 
 
 def encode_unit(positioned: PositionedUnit) -> queue_pb2.UnitQueueState:
-    """A queued unit as the API shows it. Its message goes with the first reason: its state, if it was not tried yet."""
+    """A queued unit as the API shows it. Its message goes with the first reason: its state, if it was not tried yet.
+
+    What is reserved for it comes last.
+    """
     unit = positioned.unit
     state = queue_pb2.UnitQueueState(
         unit=encode_ref(unit.key),
@@ -71,6 +74,8 @@ def encode_unit(positioned: PositionedUnit) -> queue_pb2.UnitQueueState:
             for index, code in enumerate(unit.reasons or ((unit.state.name,) if unit.message else ()))
         ],
     )
+    if positioned.reserved is not None:
+        state.reasons.extend(encode_reasons([positioned.reserved]))
     _set_time(state.first_pending_time, unit.since_us)
     _set_time(state.not_before_time, unit.not_before_us)
     _set_time(state.last_attempt_time, unit.last_attempt_us)
