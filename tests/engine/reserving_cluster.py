@@ -13,13 +13,13 @@ from muster.engine.reserving import Reserver
 from muster.engine.worker_pool import WorkerPool
 from muster.model.group import PodGroup
 from muster.model.objects import ClusterObject
-from muster.model.pod import Pod
+from muster.model.pod import Pod, PodStatus
 from muster.model.priority import NEVER
 from muster.model.run_time import MAX_RUN_TIME_SECONDS, max_run_time_seconds
+from tests.engine.small_cluster import NOW_US, SECOND_US
 from tests.engine.tree_cluster import PROFILE, TreeCluster, leaf, pods
 
 AFTER_SECONDS = 30
-SECOND_US = 1_000_000
 
 
 class _Now:
@@ -117,13 +117,14 @@ class ReservingCluster(TreeCluster):
 def single(
     name: str, run_seconds: int | None = None, *, on: str = "", priority: int = 0, cpu: int = 1
 ) -> Pod:
-    """A pod without a group."""
+    """A pod without a group; one that runs on a node has run since the clock began."""
     (pod,) = pods(leaf(name), 1, priority=priority, on=on)
     (container,) = pod.spec.containers
     requests = replace(container.resources, requests={"cpu": str(cpu)})
     spec = replace(pod.spec, containers=(replace(container, resources=requests),))
     annotations = {} if run_seconds is None else {MAX_RUN_TIME_SECONDS: str(run_seconds)}
-    return replace(pod, name=name, group="", annotations=annotations, spec=spec)
+    status = PodStatus("Running", start_us=NOW_US) if on else pod.status
+    return replace(pod, name=name, group="", annotations=annotations, spec=spec, status=status)
 
 
 def gang(
