@@ -53,7 +53,8 @@ async def settled(page: Page) -> None:
 
 async def keep(page: Page, name: str) -> None:
     if SCREENSHOTS:
-        await page.screenshot(path=Path(SCREENSHOTS) / f"{name}.png", full_page=True)
+        path = Path(SCREENSHOTS) / f"{name}.png"
+        await page.screenshot(path=path, full_page=name != "decisions")
 
 
 async def test_a_reader_walks_from_the_topology_to_how_a_decision_was_made(

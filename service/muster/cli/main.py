@@ -13,6 +13,7 @@ from muster.cli.replay_decision import replay_decision
 from muster.cli.service import health, serve, version
 from muster.cli.session import global_options
 from muster.cli.simulate import simulate
+from muster.cli.top import top
 from muster.cli.units import preempt, schedule
 
 
@@ -37,6 +38,7 @@ for _command in (
     explain,
     simulate,
     queue,
+    top,
     decisions,
     decision,
     replay_decision,

@@ -13,6 +13,9 @@ const OF_UNIT = new Set([
   "NOTHING_PENDING", "ROOT_MISSING", "PARENT_CYCLE",
 ]);
 
+// Changes of which there could be more or fewer.
+const COUNTED = /^(ADD|REMOVE|UNCORDON)_/;
+
 export const unit = { seconds: 10, show };
 
 async function show({ parts, query, cluster, signal, heading }) {
@@ -92,7 +95,7 @@ function tried(reasons) {
 
 function helpful(helps, asked) {
   const title = h("h2", { id: "helps" }, "What would help");
-  const found = helps.map((help) => h("li", { title: help.code }, help.message, help.details?.proved === "true" ? badge("no fewer will do", "good") : null));
+  const found = helps.map((help) => h("li", { title: help.code }, help.message, COUNTED.test(help.code) && help.details?.proved === "true" ? badge("no fewer will do", "good") : null));
   const text = !asked
     ? h("p", {}, h("a", { class: "button", href: otherwise({ help: "true" }), data: { key: "help" } }, "Try which changes would let it be scheduled"))
     : found.length
