@@ -45,7 +45,16 @@ def input_of(cluster: Cluster, unit: Unit, profile: Profile, revision: int) -> D
         excluded=excluded,
         awaited=awaited,
         stayed=tuple(sorted(unit.earlier.stayed)),
+        reserved=_reserved(cluster, unit),
     )
+
+
+def _reserved(cluster: Cluster, unit: Unit) -> tuple[tuple[int, str, int], ...]:
+    """What was kept from the unit for another one; nothing if that ended since, and a rerun then has another input."""
+    if not unit.promised.node_names:
+        return ()
+    held = cluster.reservations.binding(cluster.state, unit.key, unit.priority)
+    return () if held is None else held.rows()
 
 
 def _excluded(unit: Unit) -> dict[int, tuple[str, ...]]:

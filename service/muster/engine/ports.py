@@ -146,6 +146,7 @@ class DecisionInput:
     digest: of all that decides, 32 hexadecimal digits; "" where no cycle decided. budget_share: how much of the search
     budget the unit could spend, a fraction. excluded: by ordinal, nodes on which a binding of the pod had failed.
     awaited, stayed: ordinals of pods that an earlier preemption waited for, and of those that it had given up.
+    reserved: room of another unit that this one might not use: a pod of each kind by ordinal, a node, how many of them.
     """
 
     digest: str = ""
@@ -153,6 +154,7 @@ class DecisionInput:
     excluded: dict[int, tuple[str, ...]] = field(default_factory=dict)
     awaited: tuple[int, ...] = ()
     stayed: tuple[int, ...] = ()
+    reserved: tuple[tuple[int, str, int], ...] = ()
 
 
 _UNKNOWN_INPUT = DecisionInput()
@@ -283,14 +285,16 @@ class Store(Protocol):
         cluster: str,
         token: int,
         *,
-        log_before_revision: int,
+        log_before_us: int,
         requests_before_us: int,
-        decisions_before_revision: int,
+        decisions_before_us: int,
+        log_before_revision: int = 0,
         most_decisions: int | None = None,
     ) -> None:
-        """Forget log entries, requests and decisions below these bounds, and shared values that nothing uses any more.
+        """Forget log entries, requests and decisions of before these times, and shared values that nothing uses any more.
 
-        most_decisions: how many of the others are kept, the newest ones; None: all.
+        log_before_revision: entries below it are forgotten as well. most_decisions: how many of the others are kept,
+        the newest ones; None: all.
         """
         ...
 

@@ -12,6 +12,8 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import groupby
+from operator import itemgetter
 from typing import Protocol
 
 from muster.core.decision import Decision
@@ -22,6 +24,7 @@ from muster.engine.cluster import Cluster
 from muster.engine.cycle import uncommitted
 from muster.engine.deciding import Decider
 from muster.engine.decision_input import input_of
+from muster.engine.hierarchy import unit_of_pod
 from muster.engine.nominations import nominated_pods
 from muster.engine.overlay import finished
 from muster.engine.ports import (
@@ -33,14 +36,18 @@ from muster.engine.ports import (
     Store,
 )
 from muster.engine.replica import follow, follow_wait
+from muster.engine.reservations import Reservation, ReservedNodes
 from muster.engine.simulation import StoppedClock
 from muster.engine.telemetry_port import NullTelemetry, StartedCycle
 from muster.engine.units import build_unit
 from muster.engine.worker_pool import WorkerPool
-from muster.model.meta import ObjectKey
+from muster.model.meta import POD, ObjectKey
 from muster.model.objects import ClusterObject
+from muster.model.pod import Pod
 
 _BLOCK = 500
+_ABOVE_ALL = 2**31
+"""A priority that no unit has."""
 _COMPARED = ("code", "result", "assignments", "preemption", "search")
 
 _ATTEMPTS = 5
@@ -195,6 +202,7 @@ class RerunQuestion:
         cluster.failed_bindings.take_over(
             {pod: dict.fromkeys(nodes, 0) for pod, nodes in record.input.excluded.items()}
         )
+        cluster.reservations.current = _reservation_of(cluster, record)
         if cluster.state.get(record.decision.unit) is None:
             return Rerun(not_possible=f"{record.decision.unit} is not among the objects of that revision")
         unit = replace(
@@ -235,6 +243,27 @@ def _go_back(cluster: Cluster, way: WayBack) -> None:
     writes = ClusterWrites(cluster.name, 0, way.revision, puts=dict(way.earlier), removed=gone)
     state.revision = way.revision
     follow(cluster, writes)
+
+
+def _reservation_of(cluster: Cluster, record: DecisionRecord) -> Reservation | None:
+    """One that keeps from the unit what was kept from it then, and has no other use."""
+    rows = record.input.reserved
+    if not rows:
+        return None
+    wanted = {ordinal for ordinal, _, _ in rows}
+    pods = {
+        pod.ordinal: pod
+        for pod in cluster.state.objects[POD].values()
+        if isinstance(pod, Pod) and pod.ordinal in wanted
+    }
+    if len(pods) < len(wanted):
+        return None
+    room = tuple(
+        ReservedNodes(pods[ordinal], tuple(name for _, name, number in alike for _ in range(number)))
+        for ordinal, alike in groupby(rows, key=itemgetter(0))
+    )
+    holder = unit_of_pod(cluster.state, pods[rows[0][0]]).key
+    return Reservation(holder, _ABOVE_ALL, preempts=False, room=room)
 
 
 def _put_back_wait(cluster: Cluster, record: DecisionRecord) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from muster.core.decision import Reason
@@ -67,6 +68,14 @@ class Reservation:
             return True
         return self.start_us is not None and all(_is_done_by(self.start_us, pod, now_us) for pod in pods)
 
+    def rows(self) -> tuple[tuple[int, str, int], ...]:
+        """The room in short: a pod of each kind by ordinal, a node, how many of them it is to have."""
+        return tuple(
+            (each.pod.ordinal, name, len(list(equal)))
+            for each in self.room
+            for name, equal in groupby(each.node_names)
+        )
+
     def promised(self, feed: ArrayFeed) -> PromisedRoom:
         """The room as the core takes it, by the present numbers of signatures."""
         signatures: list[int] = []
@@ -92,15 +101,20 @@ class Reservations:
 
     def kept_from(self, state: ClusterState, feed: ArrayFeed, unit: ObjectKey, priority: int) -> PromisedRoom:
         """The room that the unit may not use."""
+        held = self.binding(state, unit, priority)
+        return _NOTHING if held is None else held.promised(feed)
+
+    def binding(self, state: ClusterState, unit: ObjectKey, priority: int) -> Reservation | None:
+        """The reservation whose room the unit may not use, if there is one."""
         held = self.current
         if held is None or held.unit == unit:
-            return _NOTHING
+            return None
         pending = (
             pod
             for pod in pods_of_unit(state, unit)
             if standing(pod, state.scheduler_names) is Standing.PENDING
         )
-        return _NOTHING if held.is_open_to(priority, pending, self.now_us) else held.promised(feed)
+        return None if held.is_open_to(priority, pending, self.now_us) else held
 
     def reason(self, unit: ObjectKey) -> Reason | None:
         """What is told of the unit's reservation; None if it has none."""
