@@ -106,10 +106,10 @@ def test_every_published_port_is_bound_to_this_machine_alone() -> None:
     assert [entry for entry in published if not entry.startswith("127.0.0.1:")] == []
 
 
-def test_the_server_publishes_the_port_on_which_it_listens() -> None:
+def test_the_server_publishes_the_ports_on_which_it_listens() -> None:
     inside = [int(entry.rpartition(":")[2]) for entry in SERVICES["muster"]["ports"]]
 
-    assert inside == [port(SERVER.value("--listen") or "")]
+    assert inside == [port(SERVER.value(option) or "") for option in ("--listen", "--metrics")]
 
 
 def _sidecar_invocations() -> list[Invocation]:
