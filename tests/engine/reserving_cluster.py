@@ -38,7 +38,7 @@ class _Now:
 class ReservingCluster(TreeCluster):
     """`second` lets time pass; reservations are worked out as before every cycle of the real engine.
 
-    after_seconds: of the profile; None: no reservations.
+    after_seconds: of the profile; None: no reservations. overrunning: names of pods that go on for longer than they said.
     """
 
     def __init__(self, *objects: ClusterObject, after_seconds: int | None = AFTER_SECONDS) -> None:
@@ -46,6 +46,7 @@ class ReservingCluster(TreeCluster):
         profile = replace(PROFILE, reservation=ReservationSettings(after_seconds))
         self._profiles = {profile.name: profile}
         self._reserver = self._new_reserver()
+        self.overrunning: set[str] = set()
         self.apply(*objects)
 
     @property
@@ -96,7 +97,7 @@ class ReservingCluster(TreeCluster):
         loaded = super().restarted()
         again = ReservingCluster(after_seconds=None)
         again.cluster, again.now_us, again._profiles = loaded.cluster, self.now_us, self._profiles
-        again._reserver = again._new_reserver()
+        again.overrunning, again._reserver = self.overrunning, again._new_reserver()
         return again
 
     def _new_reserver(self) -> Reserver:
@@ -109,7 +110,7 @@ class ReservingCluster(TreeCluster):
 
     def _is_over(self, pod: Pod) -> bool:
         seconds = max_run_time_seconds(pod)
-        if seconds is None or not pod.node_name or pod.is_terminal:
+        if seconds is None or not pod.node_name or pod.is_terminal or pod.name in self.overrunning:
             return False
         return self.cluster.disruption.start_of(pod) + seconds * SECOND_US <= self.now_us
 

@@ -148,6 +148,31 @@ def test_a_pod_that_is_done_in_time_does_not_delay_the_start() -> None:
     assert cluster.reservation.start_us == before.start_us
 
 
+def test_a_pod_that_comes_to_declare_its_run_time_is_let_in() -> None:
+    cluster = reserving(size=8)
+    cluster.apply(single("late"))
+    cluster.tried()
+    before = is_placed(cluster, "late")
+
+    cluster.apply(replace(cluster.pod("late"), annotations=single("late", 60).annotations))
+    cluster.tried()
+
+    assert (before, is_placed(cluster, "late")) == (False, True)
+
+
+def test_a_pod_that_overruns_is_expected_to_go_at_any_time_and_the_room_stays_kept() -> None:
+    cluster = reserving(same="rack")
+    cluster.overrunning.add("first")
+    cluster.seconds(100)
+
+    cluster.apply(single("late", 1))
+    cluster.tried()
+
+    assert cluster.start_seconds < 0
+    assert cluster.reserved_nodes == ["n-0"] * 4
+    assert cluster.pod("late").node_name == "n-1"
+
+
 def test_without_an_estimate_declared_run_times_are_of_no_use() -> None:
     cluster = reserving(run_seconds=None, size=8)
 

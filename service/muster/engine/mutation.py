@@ -27,6 +27,7 @@ from muster.model.node import Node
 from muster.model.objects import ClusterObject
 from muster.model.pod import Pod, PodStatus
 from muster.model.priority import PriorityClass
+from muster.model.run_time import max_run_time_seconds
 from muster.model.variations import variation, varied
 from muster.model.workload import Workload
 
@@ -278,9 +279,16 @@ def _concerns_its_unit(old: Pod | AnyGroup, new: Pod | AnyGroup) -> bool:
     """Whether queue or placement read something that differs: a note in an annotation resets no backoff."""
     if isinstance(old, Pod) and isinstance(new, Pod):
         own = (old.gates, old.node_name, old.status.phase) != (new.gates, new.node_name, new.status.phase)
-        if own or old.labels != new.labels:
+        if own or old.labels != new.labels or _declares_another_run_time(old, new):
             return True
     return old.spec != new.spec or old.deletion_us != new.deletion_us
+
+
+def _declares_another_run_time(old: Pod, new: Pod) -> bool:
+    """Of a pod that waits: it may be let into reserved room now, or not any more."""
+    if old.annotations is new.annotations or new.node_name:
+        return False
+    return max_run_time_seconds(old) != max_run_time_seconds(new)
 
 
 def _modified(old: ClusterObject, new: ClusterObject) -> Change:

@@ -53,7 +53,7 @@ class Reserver:
         self._profiles = profiles
         self._pool = pool
         self._second = -1
-        self._seen: tuple[int, ObjectKey | None] = (-1, None)
+        self._seen: tuple[int, list[ObjectKey]] = (-1, [])
         self._placeless: dict[ObjectKey, _Attempt] = {}
 
     async def renew(self) -> None:
@@ -66,12 +66,11 @@ class Reserver:
         candidates = list(self._candidates(now_us))
         if self._stands(candidates, now_us):
             return
-        self._seen = (cluster.state.revision, None)
+        self._seen = (cluster.state.revision, candidates)
         found = await self._found(candidates, now_us)
         if found is None:
             self._put(None, now_us)
         elif may_hold(cluster.queue.rows.get(found[0].unit)):
-            self._seen = (self._seen[0], found[0].unit)
             self._put(found[0], now_us)
             if not found[1].waves:
                 cluster.queue.activate(found[0].unit)
@@ -95,10 +94,7 @@ class Reserver:
         if held is None:
             return not candidates
         is_waiting = held.start_us is None or held.start_us > now_us
-        return is_waiting and self._seen == (
-            self._cluster.state.revision,
-            candidates[0] if candidates else None,
-        )
+        return is_waiting and self._seen == (self._cluster.state.revision, candidates)
 
     async def _found(
         self, candidates: list[ObjectKey], now_us: int
