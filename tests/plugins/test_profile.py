@@ -30,6 +30,13 @@ def test_the_default_profile_has_every_filter_and_score_with_weight_one() -> Non
     ]
 
 
+def test_reservations_are_made_after_the_wait_that_a_profile_sets_and_never_by_default() -> None:
+    profile = make_profile({"name": "patient", "reservation": {"afterSeconds": 300}})
+
+    assert profile.reservation.after_seconds == 300
+    assert default_profile().reservation.after_seconds is None
+
+
 def test_a_profile_is_equal_after_the_way_to_another_process() -> None:
     profile = default_profile()
 
@@ -115,6 +122,8 @@ def fit(**args: Any) -> dict[str, Any]:
         ({"name": "x", "preemption": {"moveBudget": -1}}, "profile.preemption.moveBudget"),
         ({"name": "x", "preemption": {"rootCandidates": 0}}, "profile.preemption.rootCandidates"),
         ({"name": "x", "preemption": {"moves": 1}}, "profile.preemption.moves"),
+        ({"name": "x", "reservation": {"afterSeconds": -1}}, "profile.reservation.afterSeconds"),
+        ({"name": "x", "reservation": {"after": 1}}, "profile.reservation.after"),
     ],
 )
 def test_a_fault_is_named_by_its_path(config: dict[str, Any], path: str) -> None:

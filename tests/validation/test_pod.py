@@ -5,6 +5,7 @@ import pytest
 
 from muster.model.meta import LabelSelector
 from muster.model.pod import Pod, PodSpec, PodStatus, Toleration, TopologySpreadConstraint
+from muster.model.run_time import MAX_RUN_TIME_SECONDS
 from muster.validation import pod as rules
 from muster.validation.objects import validate
 from muster.validation.pod import PodRules
@@ -22,6 +23,25 @@ def _tolerating(
 
 def _spread(**fields: object) -> Pod:
     return with_spec(topology_spread_constraints=(replace(SPREAD, **fields),))  # type: ignore[arg-type]
+
+
+_RUN_TIME = f"metadata.annotations[{MAX_RUN_TIME_SECONDS}]"
+
+
+def _running_for(declared: str) -> Pod:
+    return replace(POD, annotations={MAX_RUN_TIME_SECONDS: declared})
+
+
+@pytest.mark.parametrize("declared", ["", "0", "-1", "60s", "1.5", "060", "٣", "2147483648"])
+def test_a_run_time_that_is_no_whole_number_of_seconds_is_refused(declared: str) -> None:
+    assert [(each.field, each.reason) for each in validate(_running_for(declared))] == [
+        (_RUN_TIME, "INVALID")
+    ]
+
+
+@pytest.mark.parametrize("declared", ["1", "3600", "2147483647"])
+def test_a_run_time_in_whole_seconds_is_right(declared: str) -> None:
+    assert list(validate(_running_for(declared))) == []
 
 
 @pytest.mark.parametrize(
