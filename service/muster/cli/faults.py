@@ -33,7 +33,8 @@ def _manifest_lines(error: ManifestError) -> Iterator[str]:
 
 def _status_lines(error: MusterError, server: str, origins: Sequence[str]) -> Iterator[str]:
     yield f"Error: {error}"
-    if isinstance(error, UnavailableError) and server:
+    if isinstance(error, UnavailableError) and not error.reason and server:
+        # With a reason a server has spoken, so there is one.
         yield f"  is a server at {server}? `muster serve` starts one, --server or MUSTER_SERVER names another"
     details = error.details
     for violation in details.violations:
