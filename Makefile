@@ -10,13 +10,17 @@ SEEDS = 2000
 CASES = tests/scenarios
 DIR = tests/instances/families
 OUT =
+ONLY =
+SECONDS = 5
 JOBS = 1
+GHZ = .tools/bin/ghz
+GHZ_VERSION = v0.120.0
 LOCK = pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
 SERVE_ARGS =
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run serve test soak check verify verify-format verify-lint verify-types verify-imports \
-	verify-protos verify-generated verify-docker fix generate scenarios instances clients-go lock clean
+	verify-protos verify-generated verify-docker fix generate scenarios instances bench bench-short load clients-go lock clean
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
@@ -79,6 +83,20 @@ scenarios: setup ## run the case files in CASES=DIR, JOBS=n at a time, each on a
 
 instances: setup ## place the instance families in DIR=FOLDER through the API and judge them; OUT=FILE for a record of each
 	$(BIN)/python tests/instances/run.py $(if $(OUT),--out $(OUT)) $(DIR)
+
+bench: setup ## measure all rows, or those that ONLY=PATTERN names; OUT=FILE for JSON and a picture beside it
+	$(BIN)/python -m tests.bench.run $(if $(OUT),--out '$(OUT)') $(if $(ONLY),--only '$(ONLY)')
+
+bench-short: setup ## ratios and growth alone, in under two minutes, as `make test` does too
+	$(BIN)/python -m pytest -q tests/bench
+
+load: setup ## calls from many connections by ghz: ONLY=PATTERN, SECONDS=n a case, OUT=FILE
+	@test -x $(GHZ) || ! command -v go >/dev/null || GOBIN='$(CURDIR)/$(dir $(GHZ))' go install github.com/bojand/ghz/cmd/ghz@$(GHZ_VERSION)
+	@if test -x $(GHZ); then \
+	  $(BIN)/python -m tests.load.run --ghz $(GHZ) --seconds $(SECONDS) $(if $(OUT),--out '$(OUT)') $(if $(ONLY),--only '$(ONLY)'); \
+	else \
+	  echo 'make load needs ghz $(GHZ_VERSION): install Go and run it again, or put the program at $(GHZ)'; \
+	fi
 
 clients-go: ## build the Go client
 	cd clients/go && go build ./... && go vet ./...

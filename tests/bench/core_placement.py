@@ -21,7 +21,7 @@ from muster.model.pod import Container, Pod, PodSpec, Resources
 from muster.plugins.profile import default_profile
 from tests.bench.place import Place
 from tests.bench.row import Measured, Row
-from tests.bench.stopwatch import Stopwatch, Timing, best_of, least, settle_memory
+from tests.bench.stopwatch import Stopwatch, Timing, best_of, least, settled_memory
 
 PROFILE = default_profile()
 OBSERVER = NullObserver()
@@ -130,9 +130,9 @@ def recheck(_: Place) -> Measured:
 def undo(nodes: int) -> Callable[[Place], Measured]:
     def measure(_: Place) -> Measured:
         snapshot, unit = cluster(nodes), gang(0, UNDONE_PODS)
-        settle_memory()
-        best = least([_undone(snapshot, unit) for _ in range(UNDO_RUNS)])
-        plain = least([_unbound(snapshot, unit) for _ in range(UNDO_RUNS)])
+        with settled_memory():
+            best = least([_undone(snapshot, unit) for _ in range(UNDO_RUNS)])
+            plain = least([_unbound(snapshot, unit) for _ in range(UNDO_RUNS)])
         return Measured(best.wall * 1e6, best.cpu, plain.wall * 1e6)
 
     return measure

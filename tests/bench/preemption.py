@@ -28,7 +28,7 @@ from muster.model.pod import Container, Pod, PodSpec, Resources
 from muster.plugins.profile import default_profile
 from tests.bench.place import Place
 from tests.bench.row import Measured, Row
-from tests.bench.stopwatch import best_of
+from tests.bench.stopwatch import Timing, best_of
 
 NODES, NODES_A_RACK, RACKS_A_BLOCK = 5_000, 20, 25
 VICTIMS_A_NODE, GROUP = 4, 8
@@ -130,11 +130,10 @@ def preempted(cluster: Full, profile: Profile, unit: Unit) -> None:
     assert decision.code is DecisionCode.WAITING_FOR_PREEMPTION, decision.message
 
 
-def placing_anew(unit: Unit, profile: Profile, shapes: int) -> float:
-    """Milliseconds of one placement where nobody is in the way."""
-    empty = Full(shapes).emptied()
-    best = best_of(partial(decide, empty.snapshot, replace(unit, victims=None), profile, NullObserver()))
-    return best.wall_ms
+def placing_anew(unit: Unit, profile: Profile, shapes: int, nodes: int = NODES) -> Timing:
+    """Of one placement where nobody is in the way."""
+    empty = Full(shapes, nodes).emptied()
+    return best_of(partial(decide, empty.snapshot, replace(unit, victims=None), profile, NullObserver()))
 
 
 def preempting(shapes: int, profile: Profile, unit_of: Callable[[Full], Unit]) -> Callable[[Place], Measured]:
@@ -145,7 +144,7 @@ def preempting(shapes: int, profile: Profile, unit_of: Callable[[Full], Unit]) -
         unit = unit_of(cluster)
         best = best_of(partial(preempted, cluster, profile, unit))
         groups = cluster.count // GROUP
-        return Measured(best.wall_ms, best.cpu, groups * placing_anew(unit, profile, shapes))
+        return Measured(best.wall_ms, best.cpu, groups * placing_anew(unit, profile, shapes).wall_ms)
 
     return measure
 

@@ -18,7 +18,7 @@ from tests.bench.catalogue import ROWS
 from tests.bench.place import Place, opened_place
 from tests.bench.report import console, draw_growth, shown_number, table, write_json
 from tests.bench.row import Figure, Row
-from tests.bench.stopwatch import settle_memory
+from tests.bench.stopwatch import settled_memory
 
 PICTURE = "growth.png"
 
@@ -67,7 +67,12 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
 
 def chosen(pattern: str, rows: Iterable[Row] = ROWS) -> list[Row]:
     """The rows that the pattern is about, in their order."""
-    return [row for row in rows if pattern in row.name or fnmatch.fnmatchcase(row.name, pattern)]
+    return [row for row in rows if is_chosen(row.name, pattern)]
+
+
+def is_chosen(name: str, pattern: str) -> bool:
+    """Whether a name contains the pattern, or matches it as a shell pattern."""
+    return pattern in name or fnmatch.fnmatchcase(name, pattern)
 
 
 def attempted(row: Row, place: Place) -> Figure | None:
@@ -84,9 +89,9 @@ def attempted(row: Row, place: Place) -> Figure | None:
 
 def measured(row: Row, place: Place) -> Figure:
     """One row's figure. What earlier rows left in memory is not looked through again while it is measured."""
-    settle_memory()
-    started = time.perf_counter()
-    return Figure(row, row.measure(place), time.perf_counter() - started)
+    with settled_memory():
+        started = time.perf_counter()
+        return Figure(row, row.measure(place), time.perf_counter() - started)
 
 
 def say(line: str) -> None:

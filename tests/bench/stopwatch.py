@@ -8,7 +8,8 @@ from __future__ import annotations
 import gc
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 RUNS = 5
@@ -50,20 +51,25 @@ def timed(run: Callable[[], object]) -> Timing:
     return watch.stop()
 
 
-def settle_memory() -> None:
-    """What is in memory now is not looked through for garbage again, as in a server that has started."""
+@contextmanager
+def settled_memory() -> Iterator[None]:
+    """What is in memory now is not looked through for garbage in the block, as in a service that has started."""
     gc.collect()
     gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def best_of(run: Callable[[], object], runs: int = RUNS) -> Timing:
     """The least wall time and the least CPU time of so many runs: of more if they are short, of fewer if they are long."""
-    settle_memory()
-    timings = [timed(run)]
-    spent = timings[0].wall
-    while spent < (LEAST_SECONDS if len(timings) >= runs else MOST_SECONDS) and len(timings) < MOST_RUNS:
-        timings.append(timed(run))
-        spent += timings[-1].wall
+    with settled_memory():
+        timings = [timed(run)]
+        spent = timings[0].wall
+        while spent < (LEAST_SECONDS if len(timings) >= runs else MOST_SECONDS) and len(timings) < MOST_RUNS:
+            timings.append(timed(run))
+            spent += timings[-1].wall
     return least(timings)
 
 

@@ -16,7 +16,7 @@ from muster.model.pod import Container, Pod, PodSpec, PodStatus, Resources
 from muster.store.store import SqlStore, open_store
 from tests.bench.place import DATABASES, Place
 from tests.bench.row import Measured, Row
-from tests.bench.stopwatch import Timing, least, settle_memory, timed
+from tests.bench.stopwatch import Timing, least, settled_memory, timed
 
 SPEC = PodSpec(containers=(Container(name="main", resources=Resources(requests={"cpu": "1"})),))
 LABELS = {"app": "trainer"}
@@ -111,9 +111,8 @@ def binding(database: str) -> Callable[[Place], Measured]:
 
 def big_gang(place: Place, database: str) -> tuple[Measured, Measured]:
     """What adding takes, and what binding takes, in turns on one store."""
-    with opened(place, database) as store:
+    with opened(place, database) as store, settled_memory():
         cluster = Cluster(store)
-        settle_memory()
         adds: list[Timing] = []
         binds: list[Timing] = []
         for _ in range(ROUNDS):
@@ -147,9 +146,8 @@ def group_commits(database: str) -> Callable[[Place], Measured]:
     """Rows a second: of each writer a gang of 8 that comes, its place in the queue, and the revision."""
 
     def measure(place: Place) -> Measured:
-        with opened(place, database) as store:
+        with opened(place, database) as store, settled_memory():
             clusters = [Cluster(store, f"writer-{number}") for number in range(WRITERS)]
-            settle_memory()
             batches = [[cluster.added(GANG) for cluster in clusters] for _ in range(GROUP_COMMITS)]
             rows = sum(map(rows_of, batches[0]))
             best = least([committed(store, batch) for batch in batches])

@@ -19,6 +19,7 @@ from tests.bench.upstream.workload import (
 
 NODES = 5_000
 PREEMPTOR_NODES = 100
+FEW_NODES, FEW_UNITS, FEW_PODS, FEW_GROUPS, TENTH = 100, 4, 4, 10, 10
 
 
 def basic(pods: int, running: int = 0) -> Workload:
@@ -110,12 +111,24 @@ WORKLOADS = (
 
 
 def small(workload: Workload) -> Workload:
-    """The same on 20 nodes at most: a unit or two, with the shape and all but the size of the large one."""
-    pods = min(workload.pods, 4)
-    shrunk = replace(workload, nodes=min(workload.nodes, 100), units=min(workload.units, 4), pods=pods)
-    if workload.victims is None:
-        return replace(shrunk, running=min(workload.running, 20))
-    return replace(workload, units=min(workload.units, 10))
+    """The same shape in a size that takes no time: it shows that a workload runs, not how fast."""
+    victims = workload.victims
+    if victims is None:
+        return replace(
+            workload,
+            nodes=FEW_NODES,
+            units=min(workload.units, FEW_UNITS),
+            pods=min(workload.pods, FEW_PODS),
+            running=min(workload.running, FEW_NODES),
+        )
+    groups = victims.groups if victims.groups <= FEW_GROUPS else victims.groups // TENTH
+    return replace(
+        workload,
+        nodes=workload.nodes // TENTH,
+        units=max(1, workload.units // TENTH),
+        pods=max(1, workload.pods // TENTH),
+        victims=replace(victims, pods=victims.pods // TENTH, groups=groups),
+    )
 
 
 SMALL = tuple({workload.name.partition("/")[0]: small(workload) for workload in WORKLOADS}.values())
