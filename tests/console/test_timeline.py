@@ -67,6 +67,17 @@ def test_a_cycle_that_was_gone_through_twice_is_two_beside_each_other() -> None:
     assert [(span.depth, span.start) for span in told.spans] == [(0, 0), (0, 20)]
 
 
+def test_what_was_not_told_to_its_end_lasts_as_long_as_it_was_told() -> None:
+    observer = heard()
+    observer.enter("cycle", "root")
+    observer.enter("group", "root")
+    observer.candidate({"domain": "A", "status": "SUCCESS", "pruned": 0})
+
+    told = timeline_of(rerun_of(observer), GroupResult())
+
+    assert [(span.start, span.length) for span in told.spans] == [(0, 20), (10, 10)]
+
+
 def test_a_decision_that_comes_out_otherwise_is_told() -> None:
     observer = heard()
     observer.enter("cycle", "root")

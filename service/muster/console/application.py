@@ -126,7 +126,9 @@ def _host(address: str) -> str | None:
 
 
 def as_json(answer: Message | object) -> bytes:
-    """A message as the API's JSON, fields at their zero value included; any other value as it is."""
+    """A message as the API's JSON, fields at their zero value included; bytes are JSON already; any other value as it is."""
+    if isinstance(answer, bytes):
+        return answer
     if isinstance(answer, Message):
         return json.dumps(MessageToDict(answer, always_print_fields_with_no_presence=True)).encode()
     return msgspec.json.encode(answer)

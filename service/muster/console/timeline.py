@@ -74,7 +74,7 @@ def _timed(events: Sequence[tuple[object, ...]]) -> list[Span]:
     """Spans in the order in which they were entered."""
     spans: list[Span] = []
     open_spans: list[Span] = []
-    begin = cast("int", events[0][1])
+    begin, now = cast("int", events[0][1]), 0
     candidates = 0
     for kind, at, *rest in events:
         now = cast("int", at) - begin
@@ -89,6 +89,9 @@ def _timed(events: Sequence[tuple[object, ...]]) -> list[Span]:
         elif candidates < MOST_CANDIDATES:
             candidates += 1
             open_spans[-1].candidates.append(_candidate(rest[0]))
+    for unfinished in open_spans:
+        # There were more events than a re-run tells.
+        unfinished.length = now - unfinished.start
     return spans
 
 

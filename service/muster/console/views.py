@@ -1,25 +1,26 @@
 """What each page of the console asks for: one function a path below /console/api, from a query to a value for JSON.
 
 They run on the event loop and make the engine calls that the RPCs make. Messages of the API are answered as they are;
-topology, groups and timelines have no RPC, and are values of their own. What takes time is asked aside, and every
+topology, groups and timelines have no RPC, and are values of their own (bytes: JSON already). What takes time is asked aside, and every
 answer has an end.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from importlib.metadata import version
-from typing import TypeVar
 
 from google.protobuf.message import Message
 
+from muster.console.encoded import Encoded
 from muster.console.query import Query
 from muster.console.recent import Recent
 from muster.console.timeline import timeline_of
 from muster.engine.errors import UnavailableError
 from muster.engine.side_worker import SideWorkerFailedError
-from muster.engine.topology_view import FoundGroup, GroupsQuestion, Topology, TopologyQuestion
+from muster.engine.topology_view import GroupsQuestion, TopologyQuestion
 from muster.rpc.decisions import fitted
 from muster.rpc.explain import explain
 from muster.rpc.reading import Reading
@@ -34,7 +35,6 @@ MOST_CLUSTERS = 200
 LIMIT_SECONDS = 10.0
 SHARED_SECONDS = 1.0
 
-Answer = TypeVar("Answer")
 View = Callable[[Query], Awaitable[Message | object]]
 
 
@@ -44,8 +44,7 @@ class Views:
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self._engine = reading.engine
-        self._topologies = Recent[Topology](time.monotonic, SHARED_SECONDS)
-        self._groups = Recent[tuple[FoundGroup, ...]](time.monotonic, SHARED_SECONDS)
+        self._recent = Recent[bytes](time.monotonic, SHARED_SECONDS)
         self._views: dict[str, View] = {
             "clusters": self._clusters,
             "topology": self._topology,
@@ -78,22 +77,23 @@ class Views:
         ]
         return {"clusters": shown, "hidden": len(summaries) - len(shown), "version": version("muster")}
 
-    async def _topology(self, query: Query) -> Topology:
+    async def _topology(self, query: Query) -> bytes:
         group = query.key()
         query.refuse()
-        question = TopologyQuestion(query.texts("level"), query.texts("at"), group)
-        cluster = query.cluster
-        return await self._topologies.get((cluster, question), lambda: self._aside(cluster, question))
+        return await self._aside(
+            query.cluster, TopologyQuestion(query.texts("level"), query.texts("at"), group)
+        )
 
-    async def _found_groups(self, query: Query) -> tuple[FoundGroup, ...]:
+    async def _found_groups(self, query: Query) -> bytes:
         query.refuse()
-        question = GroupsQuestion(query.text("text"))
-        cluster = query.cluster
-        return await self._groups.get((cluster, question), lambda: self._aside(cluster, question))
+        return await self._aside(query.cluster, GroupsQuestion(query.text("text")))
 
-    async def _aside(self, cluster: str, question: Callable[..., Answer]) -> Answer:
+    async def _aside(self, cluster: str, question: TopologyQuestion | GroupsQuestion) -> bytes:
+        encoded = Encoded(question)
         try:
-            return await self._engine.aside(cluster, question, LIMIT_SECONDS)
+            return await self._recent.get(
+                (cluster, encoded), lambda: self._engine.aside(cluster, encoded, LIMIT_SECONDS)
+            )
         except SideWorkerFailedError as error:
             raise UnavailableError("VIEW_FAILED", f"the cluster was not looked at: {error}") from error
 
@@ -150,7 +150,7 @@ class Views:
             rerun = await self._engine.rerun(query.cluster, record)
         except SideWorkerFailedError as error:
             raise UnavailableError("VIEW_FAILED", f"the decision was not made again: {error}") from error
-        return timeline_of(rerun, fitted(query.cluster, record).result)
+        return await asyncio.to_thread(timeline_of, rerun, fitted(query.cluster, record).result)
 
     def _id(self, query: Query) -> str:
         if not query.has("id"):

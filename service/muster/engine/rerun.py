@@ -51,6 +51,7 @@ _ABOVE_ALL = 2**31
 _COMPARED = ("code", "result", "assignments", "preemption", "search")
 
 _ATTEMPTS = 5
+MOST_EVENTS = 10_000
 
 
 class History(Protocol):
@@ -90,7 +91,7 @@ class NotKeptError(Exception):
 class Rerun:
     """What came of it. `again`: the decision of now, None if it could not be made, which `not_possible` explains.
 
-    events: how it was made, as a `RecordingObserver` tells it.
+    events: how it was made, as a `RecordingObserver` tells it; the first MOST_EVENTS.
     """
 
     again: DecisionRecord | None = None
@@ -219,7 +220,7 @@ class RerunQuestion:
             again=replace(again, revision=0, input=replace(record.input, digest=digest)),
             is_same_input=digest == record.input.digest,
             differences=tuple(differing(record.decision, again.decision)),
-            events=tuple(telemetry.observer.events),
+            events=tuple(telemetry.observer.events[:MOST_EVENTS]),
         )
 
 
