@@ -134,6 +134,13 @@ class DisruptionTable:
             self._start_of = (pod.status, start)
         return start if start >= 0 else pod.creation_us
 
+    def starts(self) -> dict[int, int]:
+        """When each of the running pods began to, by ordinal."""
+        found: dict[int, int] = {}
+        for shelf in (*self._alone.values(), *self._grouped.values()):
+            found.update(shelf)
+        return found
+
     def _shelf(self, pod: Pod) -> _Shelf:
         if pod.group:
             return self._grouped.setdefault((pod.namespace, pod.group), {})

@@ -5,18 +5,17 @@ that would not fit though nobody else ran are passed over. Its place is the one 
 when they declare to, those whom the unit may preempt at once, all others last, the youngest first, since what has run
 for long is likely to stay. So a place never moves to a later time because of pods that came after it was found.
 
-Worked out anew at most once a second. The same state gives the same reservation, in whatever process.
+Worked out anew at most once a second, and so that it takes a small part of the time. The same state gives the same reservation, in whatever process.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from itertools import groupby
-from operator import itemgetter
 
 import numpy as np
 
+from muster.core.arrays import IntArray
 from muster.core.framework import Profile
 from muster.core.soonest_place import Departures, SoonestPlace
 from muster.core.tree import Unit, leaves
@@ -36,6 +35,8 @@ from muster.model.run_time import max_run_time_seconds
 _LOG = logging.getLogger(__name__)
 _MOST_TRIED = 4
 """So many units without a place are looked at in one go; the next ones get their turn a second later."""
+_REST = 20
+"""How many times as long as it took nothing is worked out anew."""
 _AT_ONCE_US = 0
 _NEVER_US = 2**62
 _Attempt = tuple[int, int]
@@ -54,6 +55,7 @@ class Reserver:
         self._pool = pool
         self._second = -1
         self._seen: tuple[int, list[ObjectKey]] = (-1, [])
+        self._rests_until = 0.0
         self._placeless: dict[ObjectKey, _Attempt] = {}
 
     async def renew(self) -> None:
@@ -63,11 +65,16 @@ class Reserver:
         if now_us // SECOND_US == self._second:
             return
         self._second = now_us // SECOND_US
+        if self._clock.monotonic() < self._rests_until:
+            return
         candidates = list(self._candidates(now_us))
         if self._stands(candidates, now_us):
             return
         self._seen = (cluster.state.revision, candidates)
+        begun = self._clock.monotonic()
         found = await self._found(candidates, now_us)
+        now = self._clock.monotonic()
+        self._rests_until = now + _REST * (now - begun)
         if found is None:
             self._put(None, now_us)
         elif may_hold(cluster.queue.rows.get(found[0].unit)):
@@ -169,29 +176,17 @@ def reserves(profiles: Mapping[str, Profile]) -> bool:
 
 def departures_for(cluster: Cluster, unit: Unit) -> tuple[Departures, list[int | None]]:
     """When others than the unit's own pods are expected to go, and the time of each wave; None where nobody knows."""
-    own = {pod.ordinal for pod in pods_of_unit(cluster.state, unit.key)}
-    yielding = _preemptible(cluster, unit)
-    disruption = cluster.disruption
-    expected = [
-        (_AT_ONCE_US if ordinal in yielding else _end_us(cluster, pod), -ordinal)
-        for pods in (disruption.running, disruption.leaving)
-        for ordinal, pod in pods.items()
-        if ordinal not in own
-    ]
-    expected.sort()
-    waves: list[int] = []
-    ends: list[int | None] = []
-    for end_us, together in groupby(expected, key=itemgetter(0)):
-        number = len(list(together))
-        gone = waves[-1] if waves else 0
-        if end_us == _NEVER_US:
-            waves.extend(range(gone + 1, gone + number + 1))
-            ends.extend([None] * number)
-        else:
-            waves.append(gone + number)
-            ends.append(end_us)
-    pods = np.array([-negative for _, negative in expected], dtype=np.int64)
-    return Departures(pods, np.array(waves, dtype=np.int64)), ends
+    pods = [*cluster.disruption.running.values(), *cluster.disruption.leaving.values()]
+    ordinals = np.fromiter((pod.ordinal for pod in pods), dtype=np.int64, count=len(pods))
+    ends = np.array(_ends_us(cluster.disruption.starts(), pods), dtype=np.int64)
+    ends[np.isin(ordinals, _preemptible(cluster, unit))] = _AT_ONCE_US
+    others = ~np.isin(ordinals, [pod.ordinal for pod in pods_of_unit(cluster.state, unit.key)])
+    ordinals, ends = ordinals[others], ends[others]
+    order = np.lexsort((-ordinals, ends))
+    ends = ends[order]
+    is_last = (np.diff(ends, append=-1) != 0) | (ends == _NEVER_US)
+    times: list[int | None] = [None if end_us == _NEVER_US else end_us for end_us in ends[is_last].tolist()]
+    return Departures(ordinals[order], np.flatnonzero(is_last) + 1), times
 
 
 def reservation_at(cluster: Cluster, unit: Unit, place: SoonestPlace, ends: list[int | None]) -> Reservation:
@@ -216,20 +211,31 @@ def reservation_at(cluster: Cluster, unit: Unit, place: SoonestPlace, ends: list
     )
 
 
-def _preemptible(cluster: Cluster, unit: Unit) -> frozenset[int]:
+def _preemptible(cluster: Cluster, unit: Unit) -> IntArray:
     """Pods that the unit may preempt; those that did not leave for it before stay."""
     if unit.preemption_policy != PREEMPT_LOWER_PRIORITY:
-        return frozenset()
-    victims = cluster.disruption.below(unit.priority, cluster.budgets)
-    return frozenset(victims.ordinals.tolist()) - unit.earlier.stayed
+        return np.zeros(0, dtype=np.int64)
+    victims = cluster.disruption.below(unit.priority, cluster.budgets).ordinals
+    return victims[~np.isin(victims, sorted(unit.earlier.stayed))]
 
 
-def _end_us(cluster: Cluster, pod: Pod) -> int:
-    """When the pod declares to be done, or its grace ends, whichever is sooner."""
-    seconds = max_run_time_seconds(pod)
-    end_us = _NEVER_US if seconds is None else cluster.disruption.start_of(pod) + seconds * SECOND_US
-    grace_us = pod.deletion_us if pod.is_leaving else None
-    return min(end_us, grace_us) if grace_us else end_us
+def _ends_us(starts: Mapping[int, int], pods: list[Pod]) -> list[int]:
+    """When each pod declares to be done, or its grace ends, whichever is sooner. Pods share annotations."""
+    lengths: dict[int, int | None] = {}
+    ends: list[int] = []
+    for pod in pods:
+        end_us = _NEVER_US
+        if pod.annotations:
+            shared = id(pod.annotations)
+            if shared not in lengths:
+                lengths[shared] = max_run_time_seconds(pod)
+            seconds = lengths[shared]
+            if seconds is not None:
+                end_us = starts.get(pod.ordinal, pod.creation_us) + seconds * SECOND_US
+        if pod.deletion_us:
+            end_us = min(end_us, pod.deletion_us)
+        ends.append(end_us)
+    return ends
 
 
 def _is_over(profile: Profile, waited_us: int) -> bool:
