@@ -7,7 +7,13 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import create_engine
 
-from muster.engine.ports import FencedError, PreemptionWait, RequestRecord, StoreUnavailableError
+from muster.engine.ports import (
+    FencedError,
+    HistoryBounds,
+    PreemptionWait,
+    RequestRecord,
+    StoreUnavailableError,
+)
 from muster.model.pod import Pod
 from muster.store.store import SqlStore, open_store
 from muster.store.tables import TABLES_OF_A_CLUSTER, clusters
@@ -146,10 +152,10 @@ def test_an_owner_that_was_replaced_changes_nothing(store: SqlStore, act: str) -
     store.acquire("main")
     writes = old.writes()
     old.add(writes, gang("b", 1))
-    bounds = {"log_before_revision": 9, "requests_before_us": 9, "decisions_before_revision": 9}
+    bounds = HistoryBounds(log_before_us=9, requests_before_us=9, decisions_before_us=9)
     acts: dict[str, Callable[[], None]] = {
         "commit": lambda: old.commit(writes),
-        "compact": lambda: store.compact("main", old.token, **bounds),
+        "compact": lambda: store.compact("main", old.token, bounds),
         "delete": lambda: store.delete_cluster("main", old.token),
     }
 

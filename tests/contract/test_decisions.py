@@ -19,7 +19,7 @@ from muster.core.decision import (
     Status,
     UnitFate,
 )
-from muster.engine.ports import AssignmentColumns, DecisionRecord, DisruptedPods
+from muster.engine.ports import AssignmentColumns, DecisionRecord, DisruptedPods, HistoryBounds
 from muster.model.meta import COMPOSITE_POD_GROUP, POD, POD_DISRUPTION_BUDGET, POD_GROUP, ObjectKey
 from muster.store.store import SqlStore
 from tests.contract.ledger import Ledger
@@ -160,12 +160,10 @@ def test_a_list_has_what_was_asked_for(
 
 
 def test_old_decisions_are_forgotten_with_their_assignments(store: SqlStore, ledger: Ledger) -> None:
-    later = replace(RECORD, id="decision-2", revision=2)
+    later = replace(RECORD, id="decision-2", revision=2, create_us=RECORD.create_us + 1)
     _keep(ledger, RECORD, later)
 
-    store.compact(
-        "main", ledger.token, log_before_revision=0, requests_before_us=0, decisions_before_revision=2
-    )
+    store.compact("main", ledger.token, HistoryBounds(decisions_before_us=later.create_us))
 
     assert store.list_decisions("main") == [later]
 
@@ -173,13 +171,6 @@ def test_old_decisions_are_forgotten_with_their_assignments(store: SqlStore, led
 def test_only_the_newest_decisions_are_kept_where_there_are_more(store: SqlStore, ledger: Ledger) -> None:
     _keep(ledger, *map(_nth, range(1, 7)))
 
-    store.compact(
-        "main",
-        ledger.token,
-        log_before_revision=0,
-        requests_before_us=0,
-        decisions_before_revision=0,
-        most_decisions=2,
-    )
+    store.compact("main", ledger.token, HistoryBounds(most_decisions=2))
 
     assert store.list_decisions("main") == [_nth(6), _nth(5)]

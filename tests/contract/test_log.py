@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import create_engine, func, select, table, text
 
-from muster.engine.ports import Change, EventType, LogEntry
+from muster.engine.ports import Change, EventType, HistoryBounds, LogEntry
 from muster.model.objects import ClusterObject
 from muster.model.pod import Pod, PodStatus
 from muster.store import values
@@ -23,9 +23,7 @@ def _count(url: str, name: str) -> int:
 
 
 def _compact(store: SqlStore, ledger: Ledger, before: int) -> None:
-    store.compact(
-        "main", ledger.token, log_before_revision=before, requests_before_us=0, decisions_before_revision=0
-    )
+    store.compact("main", ledger.token, HistoryBounds(log_before_revision=before))
 
 
 def test_the_log_has_every_change_as_it_was_written(store: SqlStore, ledger: Ledger) -> None:
@@ -140,6 +138,16 @@ def test_compaction_forgets_what_is_below_and_says_so(store: SqlStore, ledger: L
 
     assert store.compacted_revision("main") == 2
     assert store.load_cluster("main").compacted_revision == 2
+    assert [entry.revision for entry in store.read_log("main", 0, 10)] == [3, 4]
+
+
+def test_compaction_forgets_what_is_of_before_a_time(store: SqlStore, ledger: Ledger) -> None:
+    for name in "abcd":
+        ledger.committed_add(gang(name, 1))
+    third = store.read_log("main", 2, 1)[0]
+
+    store.compact("main", ledger.token, HistoryBounds(log_before_us=third.time_us))
+
     assert [entry.revision for entry in store.read_log("main", 0, 10)] == [3, 4]
 
 

@@ -14,15 +14,22 @@ from muster.plugins.profile import default_profile
 from muster.store.store import SqlStore
 from tests.fakes.clock import FakeClock
 
+OVER = Refusal("SERVER_DRAINING", "the test is over")
+
 
 @pytest.fixture
 async def registry(store_url: str, clock: FakeClock) -> AsyncIterator[ClusterRegistry]:
+    made = await started(SqlStore(store_url), clock)
+    yield made
+    await made.close(OVER)
+
+
+async def started(store: SqlStore, clock: FakeClock) -> ClusterRegistry:
     profile = default_profile()
     options = EngineOptions(workers=0)
-    made = ClusterRegistry(SqlStore(store_url), clock, {profile.name: profile}, NullTelemetry(), options)
+    made = ClusterRegistry(store, clock, {profile.name: profile}, NullTelemetry(), options)
     await made.start()
-    yield made
-    await made.close(Refusal("SERVER_DRAINING", "the test is over"))
+    return made
 
 
 async def test_what_a_broken_revision_wrote_is_gone_and_the_cluster_goes_on(
@@ -54,3 +61,21 @@ def put(mutation: Mutation, name: str) -> tuple[None, bool]:
 def break_half_way(mutation: Mutation) -> tuple[None, bool]:
     put(mutation, "half")
     raise ZeroDivisionError
+
+
+async def test_a_restart_forgets_nothing_before_its_time(store_url: str, clock: FakeClock) -> None:
+    first = await started(SqlStore(store_url), clock)
+    first.services["default"].write(lambda mutation: put(mutation, "of-before"))
+    await first.close(OVER)
+    clock.advance(60)
+    store = SqlStore(store_url)
+    again = await started(store, clock)
+
+    compacted = []
+    for seconds in (0, EngineOptions().log_seconds):
+        clock.advance(seconds)
+        await again.compact()
+        compacted.append(store.compacted_revision("default"))
+    await again.close(OVER)
+
+    assert compacted == [0, 1]

@@ -229,14 +229,6 @@ async def test_a_failed_feed_ends_its_watches_with_the_refusal() -> None:
         await upcoming
 
 
-async def test_the_ring_knows_the_newest_revision_before_a_time_also_after_it_forgot_some() -> None:
-    log = Log(most_changes=20)
-    log.commit(*(_entry(n, _changed("a")) for n in range(1, 31)))
-
-    assert log.feed.revision_before(25_000) == 24
-    assert log.feed.revision_before(0) == 20
-
-
 def _record(revision: int, unit: str = "u", code: DecisionCode = DecisionCode.SCHEDULED) -> DecisionRecord:
     decision = Decision(ObjectKey(POD_GROUP, "default", unit), code)
     return DecisionRecord(str(revision), revision, revision - 1, decision)

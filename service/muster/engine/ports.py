@@ -237,6 +237,20 @@ class LoadedCluster:
     failed_bindings: list[FailedBinding] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryBounds:
+    """What of a cluster's history is to be forgotten: all of before these times, in microseconds.
+
+    log_before_revision: log entries below it as well. most_decisions: all decisions but the newest so many; None: no more.
+    """
+
+    log_before_us: int = 0
+    requests_before_us: int = 0
+    decisions_before_us: int = 0
+    log_before_revision: int = 0
+    most_decisions: int | None = None
+
+
 class FencedError(Exception):
     """Another process owns the store or the cluster now: stop, drop what was assumed, load again."""
 
@@ -280,21 +294,10 @@ class Store(Protocol):
         """The newest revision whose entry is gone (0: none is)."""
         ...
 
-    def compact(
-        self,
-        cluster: str,
-        token: int,
-        *,
-        log_before_us: int,
-        requests_before_us: int,
-        decisions_before_us: int,
-        log_before_revision: int = 0,
-        most_decisions: int | None = None,
-    ) -> None:
-        """Forget log entries, requests and decisions of before these times, and shared values that nothing uses any more.
+    def compact(self, cluster: str, token: int, bounds: HistoryBounds) -> None:
+        """Forget log entries, requests and decisions beyond the bounds, and shared values that nothing uses any more.
 
-        log_before_revision: entries below it are forgotten as well. most_decisions: how many of the others are kept,
-        the newest ones; None: all.
+        Raises FencedError.
         """
         ...
 

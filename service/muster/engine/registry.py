@@ -28,6 +28,8 @@ from muster.engine.ports import (
     Clock,
     ClusterWrites,
     DecisionRecord,
+    FencedError,
+    HistoryBounds,
     LogEntry,
     Store,
     StoreUnavailableError,
@@ -226,30 +228,27 @@ class ClusterRegistry:
     async def _compact_for_ever(self) -> None:
         while True:
             await asyncio.sleep(self._options.compaction_seconds)
-            for service in list(self.services.values()):
-                try:
-                    await self._compact(service)
-                except (StoreUnavailableError, UnavailableError):
-                    _LOG.warning("cluster %s was not compacted", service.cluster.name)
+            await self.compact()
+
+    async def compact(self) -> None:
+        """Remove from all clusters what is old of their histories."""
+        for service in list(self.services.values()):
+            try:
+                await self._compact(service)
+            except (FencedError, StoreUnavailableError, UnavailableError):
+                _LOG.warning("cluster %s was not compacted", service.cluster.name)
 
     async def _compact(self, service: ClusterService) -> None:
         options, cluster = self._options, service.cluster
         now_us = self._clock.now_us()
-        revision = max(
-            service.revisions.revision_before(now_us - options.log_seconds * SECOND_US),
-            cluster.state.revision - options.log_revisions,
+        bounds = HistoryBounds(
+            log_before_us=now_us - options.log_seconds * SECOND_US,
+            log_before_revision=cluster.state.revision - options.log_revisions,
+            requests_before_us=now_us - options.request_seconds * SECOND_US,
+            decisions_before_us=now_us - options.decision_seconds * SECOND_US,
+            most_decisions=options.most_decisions,
         )
-        decisions = service.decisions.revision_before(now_us - options.decision_seconds * SECOND_US)
-        await self._writer.run_apart(
-            lambda: self._store.compact(
-                cluster.name,
-                cluster.token,
-                log_before_revision=revision,
-                requests_before_us=now_us - options.request_seconds * SECOND_US,
-                decisions_before_revision=decisions,
-                most_decisions=options.most_decisions,
-            )
-        )
+        await self._writer.run_apart(lambda: self._store.compact(cluster.name, cluster.token, bounds))
 
     async def _report_for_ever(self) -> None:
         while True:

@@ -97,15 +97,6 @@ class Ring(Generic[Item]):
             else:
                 await more.wait()
 
-    def before_time(self, is_old: Callable[[Item], bool]) -> int:
-        """The greatest revision of the old items at the ring's beginning; `start` if none is old."""
-        revision = self.start
-        for place in range(self._gone, len(self._items)):
-            if not is_old(self._items[place]):
-                break
-            revision = self._items[place].revision
-        return revision
-
     def _since(self, revision: int) -> list[Item]:
         first = bisect_right(self._items, revision, lo=self._gone, key=lambda item: item.revision)
         return self._items[first : first + PAGE]
@@ -130,10 +121,6 @@ class RevisionFeed:
     def fail(self, error: Refusal) -> None:
         """End all watches."""
         self._ring.fail(error)
-
-    def revision_before(self, time_us: int) -> int:
-        """The newest revision older than that, as far as the ring knows."""
-        return self._ring.before_time(lambda entry: entry.time_us < time_us)
 
     async def changes(
         self, selection: ObjectFilter, matches: Callable[[ClusterObject], bool], from_revision: int
@@ -179,10 +166,6 @@ class DecisionFeed:
     def fail(self, error: Refusal) -> None:
         """End all watches."""
         self._ring.fail(error)
-
-    def revision_before(self, time_us: int) -> int:
-        """The newest revision of a decision older than that, as far as the ring knows."""
-        return self._ring.before_time(lambda record: record.create_us < time_us)
 
     async def decisions(self, from_revision: int, selection: DecisionFilter) -> AsyncIterator[DecisionBatch]:
         """Selected decisions after the revision, in order, at least once."""

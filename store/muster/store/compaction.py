@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, select, update
+from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, update
 
+from muster.engine.ports import HistoryBounds
 from muster.store.bulk import Bulk, Row
 from muster.store.revisions import add_uses
 from muster.store.tables import (
@@ -26,10 +27,14 @@ from muster.store.tables import (
 from muster.store.values import UsedIds
 
 
-def forget_log(connection: Connection, cluster_id: int, before_revision: int) -> None:
-    """Remove the entries below a revision and note how far the log is gone; it is never gone beyond its end."""
+def forget_log(connection: Connection, cluster_id: int, bounds: HistoryBounds) -> None:
+    """Remove the entries that are too old or too many, and note how far the log is gone: never beyond its end."""
     mine = clusters.c.id == cluster_id
     held = connection.execute(select(clusters.c.revision, clusters.c.compacted_revision).where(mine)).one()
+    first_young = _first_since(connection, cluster_id, revisions.c.time_us, bounds.log_before_us)
+    before_revision = max(
+        bounds.log_before_revision, held.revision + 1 if first_young is None else first_young
+    )
     compacted = max(held.compacted_revision, min(before_revision - 1, held.revision))
     connection.execute(
         delete(revisions).where(revisions.c.cluster_id == cluster_id, revisions.c.revision <= compacted)
@@ -37,15 +42,22 @@ def forget_log(connection: Connection, cluster_id: int, before_revision: int) ->
     connection.execute(update(clusters).where(mine).values(compacted_revision=compacted))
 
 
-def forget_requests(connection: Connection, cluster_id: int, before_us: int) -> None:
-    """Remove the requests that were answered before a time."""
+def forget_requests(connection: Connection, cluster_id: int, bounds: HistoryBounds) -> None:
+    """Remove the requests that were answered too long ago."""
     connection.execute(
-        delete(requests).where(requests.c.cluster_id == cluster_id, requests.c.time_us < before_us)
+        delete(requests).where(
+            requests.c.cluster_id == cluster_id, requests.c.time_us < bounds.requests_before_us
+        )
     )
 
 
-def forget_decisions(connection: Connection, cluster_id: int, before_revision: int, most: int | None) -> None:
-    """Remove the decisions below a revision, and all but the newest so many, with their assignments."""
+def forget_decisions(connection: Connection, cluster_id: int, bounds: HistoryBounds) -> None:
+    """Remove the decisions that are too old or too many, with their assignments."""
+    first_young = _first_since(connection, cluster_id, decisions.c.create_us, bounds.decisions_before_us)
+    if first_young is None:
+        last = select(func.max(decisions.c.revision)).where(decisions.c.cluster_id == cluster_id)
+        first_young = (connection.execute(last).scalar() or 0) + 1
+    before_revision, most = first_young, bounds.most_decisions
     if most is not None:
         newest = select(decisions.c.revision).where(decisions.c.cluster_id == cluster_id)
         first_too_old = newest.order_by(decisions.c.revision.desc()).offset(most).limit(1)
@@ -58,6 +70,16 @@ def forget_decisions(connection: Connection, cluster_id: int, before_revision: i
         )
     )
     connection.execute(delete(decisions).where(old))
+
+
+def _first_since(
+    connection: Connection, cluster_id: int, time: ColumnElement[int], since_us: int
+) -> int | None:
+    """The lowest revision in a table whose time is not before another; looks at what is older, and no further."""
+    columns = time.table.c
+    mine = select(columns.revision).where(columns.cluster_id == cluster_id, time >= since_us)
+    found: int | None = connection.execute(mine.order_by(columns.revision).limit(1)).scalar_one_or_none()
+    return found
 
 
 def forget_unused_values(connection: Connection, bulk: Bulk, cluster_id: int) -> None:

@@ -15,6 +15,7 @@ from muster.engine.ports import (
     ClusterWrites,
     DecisionRecord,
     FencedError,
+    HistoryBounds,
     LoadedCluster,
     LogEntry,
     RequestRecord,
@@ -162,24 +163,15 @@ class SqlStore:
                 compaction.forget_cluster(connection, cluster_id)
         self._known.pop(cluster, None)
 
-    def compact(
-        self,
-        cluster: str,
-        token: int,
-        *,
-        log_before_revision: int,
-        requests_before_us: int,
-        decisions_before_revision: int,
-        most_decisions: int | None = None,
-    ) -> None:
+    def compact(self, cluster: str, token: int, bounds: HistoryBounds) -> None:
         """Delete history below the bounds in one transaction; what the kept log refers to stays. Raises FencedError."""
         with self._database.write() as connection:
             leases.fence(connection, cluster, token)
             cluster_id = _id_of(connection, cluster)
             if cluster_id is not None:
-                compaction.forget_log(connection, cluster_id, log_before_revision)
-                compaction.forget_requests(connection, cluster_id, requests_before_us)
-                compaction.forget_decisions(connection, cluster_id, decisions_before_revision, most_decisions)
+                compaction.forget_log(connection, cluster_id, bounds)
+                compaction.forget_requests(connection, cluster_id, bounds)
+                compaction.forget_decisions(connection, cluster_id, bounds)
                 compaction.forget_unused_values(connection, self._database.bulk, cluster_id)
         # The ids of values that are gone must not be used again.
         self._known.pop(cluster, None)
