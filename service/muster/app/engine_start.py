@@ -72,6 +72,7 @@ async def started_engine(settings: Settings, telemetry: EngineTelemetry) -> Sche
             log_revisions=settings.log_retention_revisions,
             decision_seconds=settings.decision_retention_seconds,
             most_decisions=settings.decision_retention_count,
+            finished_seconds=settings.finished_retention_seconds,
         ),
     )
     await engine.start()

@@ -65,6 +65,11 @@ class Settings(BaseSettings):
     decision_retention_count: int = Field(
         1_000_000, ge=1_000, description="how many decisions of a cluster are kept, the newest ones"
     )
+    finished_retention_seconds: int = Field(
+        0,
+        ge=0,
+        description="how long finished pods, and trees of which all pods have finished, are kept; 0: for ever",
+    )
     tls_cert: Path | None = Field(None, description="PEM file of the server's certificate chain")
     tls_key: Path | None = Field(None, description="PEM file of its key")
     client_ca: Path | None = Field(None, description="PEM file: clients must show a certificate signed by it")

@@ -18,6 +18,7 @@ from muster.engine.cluster import Cluster
 from muster.engine.cycle import CycleRunner, CycleTools
 from muster.engine.deletion import end_grace
 from muster.engine.errors import Refusal, UnavailableError
+from muster.engine.finished import FinishedPods
 from muster.engine.hierarchy import find_root
 from muster.engine.mutation import Mutation
 from muster.engine.nominations import end_waits
@@ -28,6 +29,7 @@ from muster.model.meta import ObjectKey
 
 _LOG = logging.getLogger(__name__)
 LONGEST_SLEEP_SECONDS = 0.2
+SECOND_US = 1_000_000
 IN_VAIN_SECONDS = 0.005
 """How soon after a write those are told who ask for what is not to come: all are looked at, so not at every write."""
 
@@ -58,6 +60,7 @@ class ClusterService:
         self.cycles = CycleRunner(cluster, tools, self._decided, self._in_doubt)
         self._timers: asyncio.Task[None] | None = None
         self._telling: asyncio.TimerHandle | None = None
+        self._finished: FinishedPods | None = None
 
     def start(self) -> None:
         """Begin to schedule and to watch the clock."""
@@ -118,6 +121,19 @@ class ClusterService:
             loop = asyncio.get_running_loop()
             self._telling = loop.call_later(IN_VAIN_SECONDS, self._tell_in_vain)
         return answer
+
+    async def remove_finished(self, after_seconds: int) -> None:
+        """Delete what has been finished for so long, some of it at a time. Raises UnavailableError."""
+        if self._finished is None:
+            self._finished = FinishedPods(after_seconds * SECOND_US)
+        finished, clients_evict = self._finished, self._tools.clients_evict
+
+        def step(mutation: Mutation) -> tuple[int, bool]:
+            removed = finished.remove(mutation, clients_evict=clients_evict)
+            return removed, bool(removed)
+
+        while self.write(step):
+            await self.durable()
 
     async def durable(self) -> None:
         """Return once everything in memory is durable."""

@@ -50,7 +50,10 @@ SECOND_US = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """How this process runs. Retentions in seconds, but for `log_revisions` and `most_decisions`."""
+    """How this process runs. Retentions in seconds, but for `log_revisions` and `most_decisions`.
+
+    finished_seconds: how long finished pods, and trees of which all pods have finished, stay; 0: for ever.
+    """
 
     clients_evict: bool = False
     workers: int = 1
@@ -59,6 +62,7 @@ class EngineOptions:
     decision_seconds: int = 7 * 86_400
     most_decisions: int = 1_000_000
     request_seconds: int = 86_400
+    finished_seconds: int = 0
     compaction_seconds: float = 30.0
 
 
@@ -231,9 +235,11 @@ class ClusterRegistry:
             await self.compact()
 
     async def compact(self) -> None:
-        """Remove from all clusters what is old of their histories."""
+        """Remove from all clusters what has been finished for long enough, and what is old of their histories."""
         for service in list(self.services.values()):
             try:
+                if self._options.finished_seconds:
+                    await service.remove_finished(self._options.finished_seconds)
                 await self._compact(service)
             except (FencedError, StoreUnavailableError, UnavailableError):
                 _LOG.warning("cluster %s was not compacted", service.cluster.name)
