@@ -45,7 +45,7 @@ def passing(feed: ArrayFeed, first: int, number: int) -> Iterator[int]:
 
 def meaning(snapshot: Snapshot) -> dict[int, tuple[object, ...]]:
     """What is known of each bound pod, whatever the numbers of signatures."""
-    found = {}
+    found: dict[int, tuple[object, ...]] = {}
     for pod in range(20):
         if pod in snapshot.pods:
             index, slot, leaving = snapshot.pods.place(pod)

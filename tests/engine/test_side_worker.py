@@ -133,8 +133,10 @@ async def test_a_replica_is_started_anew_when_signatures_get_other_numbers(
     held.cluster.feed.forget_signatures()
     await asking.contents(held)
     many = [replace(pod(f"kind-{i}", on="n1"), labels={"own": str(i)}) for i in range(6)]
-    held.change(lambda mutation: [mutation.put(each) for each in many])
-    held.change(lambda mutation: [mutation.remove(each.key) for each in many[1:]])
+    for each in many:
+        held.change(lambda mutation, each=each: mutation.put(each))  # type: ignore[misc]
+    for each in many[1:]:
+        held.change(lambda mutation, each=each: mutation.remove(each.key))  # type: ignore[misc]
 
     held.cluster.feed.flush()
     held.cluster.forget_signatures()

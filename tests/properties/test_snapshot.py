@@ -211,7 +211,7 @@ def test_rolling_back_restores_the_state_to_the_byte(
     assert state_of(snapshot) == before
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(pods=signature_pods, history=deltas, more=deltas)
 def test_giving_up_signatures_of_which_no_pod_runs_changes_no_decision(
     pods: tuple[Pod, ...], history: list[Delta], more: list[Delta]
@@ -219,7 +219,6 @@ def test_giving_up_signatures_of_which_no_pod_runs_changes_no_decision(
     plain, _ = started(pods)
     for delta in history:
         plain.apply(fitted(delta, len(plain.signatures)))
-    decided(plain, [0])
     thinned, kept = sent(plain), sorted(plain.pods.counts)
     if not kept:
         return
@@ -227,12 +226,12 @@ def test_giving_up_signatures_of_which_no_pod_runs_changes_no_decision(
     thinned.apply(SignaturesKept(tuple(kept)))
 
     places = list(range(len(kept)))
-    for delta in (None, *more):
-        if delta is not None:
-            fit = fitted(delta, len(kept))
-            thinned.apply(fit)
-            plain.apply(_with_signatures(fit, kept))
-        assert _places_by_name(decided(thinned, places)) == _places_by_name(decided(plain, kept))
+    assert _told(decided(thinned, places)) == _told(decided(plain, kept))
+    for delta in more:
+        fit = fitted(delta, len(kept))
+        thinned.apply(fit)
+        plain.apply(_with_signatures(fit, kept))
+    assert _told(decided(thinned, places)) == _told(decided(plain, kept))
 
 
 def _with_signatures(delta: Delta, kept: list[int]) -> Delta:
@@ -243,5 +242,6 @@ def _with_signatures(delta: Delta, kept: list[int]) -> Delta:
     return delta
 
 
-def _places_by_name(decision: Decision) -> tuple[object, ...]:
-    return (decision.code, decision.message, decision.assignments)
+def _told(decision: Decision) -> tuple[object, ...]:
+    """What a decision says but for the numbers of signatures."""
+    return decision.code, decision.message, decision.assignments
