@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Literal
 
 import pytest
-from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright
+from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright, expect
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 # No sandbox where tests run as root, and no look-ups of its maker's hosts.
@@ -22,6 +22,8 @@ FLAGS = (
     "--disable-sync",
 )
 PATIENCE_MILLISECONDS = 30_000
+
+expect.set_options(timeout=PATIENCE_MILLISECONDS)
 
 
 @asynccontextmanager
