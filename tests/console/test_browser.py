@@ -174,6 +174,20 @@ async def test_a_live_page_shows_what_is_new_and_keeps_the_focus(page: Page, ser
     await expect(chip).to_be_focused()
 
 
+async def test_a_live_page_leaves_what_somebody_types_alone(page: Page, served: Served) -> None:
+    await page.clock.install()
+    await visit(page, served, "topology")
+    field = page.get_by_label("Highlight a group")
+    await field.press_sequentially("PodGr")
+
+    await page.clock.run_for(10_000)
+    kept = await field.input_value()
+    async with page.expect_response("**/api/topology*"):
+        await page.clock.run_for(20_000)
+
+    assert kept == "PodGr"
+
+
 async def test_what_an_object_holds_is_text_and_never_markup(page: Page, served: Served) -> None:
     unit = {
         "unit": {"kind": "PodGroup", "namespace": HOSTILE, "name": HOSTILE},

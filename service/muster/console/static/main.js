@@ -18,9 +18,13 @@ const live = document.getElementById("live");
 const clusters = document.getElementById("cluster");
 const signOut = document.getElementById("sign-out");
 
+// A page stands still for so long after somebody typed or chose something on it.
+const HANDS_OFF_MILLISECONDS = 15_000;
+
 let asking = null;
 let timer = 0;
 let shown = "";
+let touched = 0;
 
 function say(text) {
   if (note.textContent !== text) note.textContent = text;
@@ -81,6 +85,17 @@ function mark(name) {
   }
 }
 
+/** Whether new content would take away what somebody is typing, choosing or marking. */
+function isInUse() {
+  const focused = document.activeElement;
+  const isFilled = page.contains(focused) && focused.matches("input:not([type=checkbox]), select");
+  return (isFilled && Date.now() - touched < HANDS_OFF_MILLISECONDS) || !getSelection().isCollapsed;
+}
+
+function lookAgain(seconds) {
+  timer = setTimeout(() => (isInUse() ? lookAgain(1) : look()), seconds * 1000);
+}
+
 /** Asks for the page of the present address and shows it. */
 async function look() {
   clearTimeout(timer);
@@ -107,7 +122,7 @@ async function look() {
   if (isNew) scrollTo(0, 0);
   shown = location.hash;
   const isLive = live.getAttribute("aria-pressed") === "true";
-  if (isLive && chosen.seconds && !document.hidden) timer = setTimeout(look, chosen.seconds * 1000);
+  if (isLive && chosen.seconds && !document.hidden) lookAgain(chosen.seconds);
 }
 
 async function listClusters() {
@@ -131,6 +146,7 @@ async function start() {
   await look();
 }
 
+for (const event of ["keydown", "pointerdown"]) page.addEventListener(event, () => (touched = Date.now()));
 live.addEventListener("click", () => {
   const pressed = live.getAttribute("aria-pressed") !== "true";
   live.setAttribute("aria-pressed", String(pressed));
