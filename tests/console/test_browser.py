@@ -179,13 +179,16 @@ async def test_a_live_page_leaves_what_somebody_types_alone(page: Page, served: 
     await visit(page, served, "topology")
     field = page.get_by_label("Highlight a group")
     await field.press_sequentially("PodGr")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
 
     await page.clock.run_for(10_000)
     kept = await field.input_value()
+    asked_meanwhile = [url for url in asked if "/api/topology" in url]
     async with page.expect_response("**/api/topology*"):
         await page.clock.run_for(20_000)
 
-    assert kept == "PodGr"
+    assert (kept, asked_meanwhile) == ("PodGr", [])
 
 
 async def test_what_an_object_holds_is_text_and_never_markup(page: Page, served: Served) -> None:
