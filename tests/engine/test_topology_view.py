@@ -121,6 +121,18 @@ def test_levels_are_those_that_groups_are_constrained_by_the_widest_first() -> N
     assert (view.keys, view.labels) == ((BLOCK, RACK), (BLOCK, RACK))
 
 
+def test_without_constraints_the_levels_are_labels_that_nest() -> None:
+    nodes = [host(f"n{i}", f"b{i // 8}", f"r{i // 4}") for i in range(16)]
+    labelled = [
+        varied(each, labels={**each.labels, "own": each.name, "across": f"c{place % 3}"})
+        for place, each in enumerate(nodes)
+    ]
+
+    view = TopologyQuestion()(SmallCluster(*labelled).cluster, SETTING)
+
+    assert view.keys == (BLOCK, RACK)
+
+
 def test_too_many_nodes_are_left_out_until_a_domain_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(topology_view, "MOST_HOSTS", 3)
     cluster = SmallCluster(*(host(f"n{i}", f"b{i % 2}", f"r{i}") for i in range(4)))

@@ -34,6 +34,8 @@ MOST_BLOCKS = 600
 MOST_LABELS = 50
 MOST_LEVELS = 6
 MOST_GROUPS = 50
+# A label whose values have fewer nodes each is no level that anybody would choose.
+FEWEST_HOSTS = 4
 # Levels that a cluster has even if no group is constrained by them, the outermost first.
 WELL_KNOWN = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
 
@@ -159,7 +161,9 @@ def _found(state: ClusterState, group: AnyGroup) -> FoundGroup:
 def natural(text: str | None) -> tuple[bool, list[tuple[int, str]]]:
     """A sort key by which numbers inside names count as numbers; None comes last."""
     parts = _DIGITS.split(text or "")
-    return text is None, [(int(part), part) if part.isascii() and part.isdigit() else (-1, part) for part in parts]
+    return text is None, [
+        (int(part), part) if part.isascii() and part.isdigit() else (-1, part) for part in parts
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +176,7 @@ class _View:
     bound: Mapping[str, int]
     nominated: Mapping[str, int]
 
-    def block(
-        self, key: str, value: str | None, slots: Slots, depth: int = 0, *, lists_hosts: bool
-    ) -> Block:
+    def block(self, key: str, value: str | None, slots: Slots, depth: int = 0, *, lists_hosts: bool) -> Block:
         nodes = self.nodes
         names = [nodes.names[slot] for slot in slots.tolist()]
         blocks: list[Block] = []
@@ -233,7 +235,8 @@ def _split(nodes: NodeTable, key: str, slots: Slots) -> list[tuple[str | None, S
     column = nodes.column(key)
     codes = column.codes[slots]
     found = [
-        (column.values[code] if code >= 0 else None, slots[codes == code]) for code in np.unique(codes).tolist()
+        (column.values[code] if code >= 0 else None, slots[codes == code])
+        for code in np.unique(codes).tolist()
     ]
     return sorted(found, key=lambda each: natural(each[0]))
 
@@ -277,9 +280,26 @@ def _values_by_label(nodes: NodeTable) -> dict[str, int]:
 
 
 def _levels(cluster: Cluster, nodes: NodeTable, labels: Mapping[str, int]) -> tuple[str, ...]:
-    """The labels that groups are constrained by and nodes have, and the well-known ones: few values before many."""
+    """The labels that groups are constrained by and nodes have, and the well-known ones: few values before many.
+
+    Where there are none: labels that nest, each value inside one value of the label before.
+    """
     used = {key for key in label_keys(cluster) if bool((nodes.column(key).codes >= 0).any())}
     single = {key for key in used if key not in labels}
     used = {key for key in used if key in labels} or single
     used.update(key for key in WELL_KNOWN if key in labels)
+    if not used:
+        return tuple(_nesting(nodes, labels))[:MOST_LEVELS]
     return tuple(sorted(used, key=lambda key: (labels.get(key, 0), key))[:MOST_LEVELS])
+
+
+def _nesting(nodes: NodeTable, labels: Mapping[str, int]) -> Iterator[str]:
+    """Of the labels, few values before many, those that lie inside the one before and gather some nodes."""
+    outer = None
+    for key in labels:
+        codes = nodes.column(key).codes[nodes.order]
+        if labels[key] * FEWEST_HOSTS > len(nodes):
+            return
+        if outer is None or len(np.unique(np.stack((outer, codes)), axis=1).T) == len(np.unique(codes)):
+            outer = codes
+            yield key
