@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from muster.core.framework import ReservationSettings
+from muster.core.framework import NodeFilter, ReservationSettings
 from muster.engine.api import PhaseChanged, PodReport, ReportCall
 from muster.engine.overlay import finished
 from muster.engine.reports import report
@@ -83,6 +83,12 @@ class ReservingCluster(TreeCluster):
     def seconds(self, number: int) -> None:
         for _ in range(number):
             self.second()
+
+    def reserve_by(self, node_filter: NodeFilter) -> None:
+        """From now on this filter, with no other, has its say about what is reserved."""
+        (profile,) = self._profiles.values()
+        self._profiles = {profile.name: replace(profile, node_filters=(node_filter,))}
+        self._reserver = self._new_reserver()
 
     def finish(self, *names: str) -> None:
         done = [PodReport("default", name, "", PhaseChanged("Succeeded", "", "")) for name in names]

@@ -13,6 +13,7 @@ from muster.model.priority import PREEMPT_LOWER_PRIORITY
 from tests.engine.reserving_cluster import AFTER_SECONDS, ReservingCluster, gang, single
 from tests.engine.small_cluster import SECOND_US
 from tests.engine.tree_cluster import leaf, node, with_minimum
+from tests.engine.unruly_filters import Raises
 
 
 def crowded(*, run_seconds: int | None = 100, size: int = 4, same: str = "") -> ReservingCluster:
@@ -299,6 +300,21 @@ def test_the_place_moves_when_its_node_goes() -> None:
 
     assert cluster.reserved_nodes == ["n-1"] * 4
     assert cluster.start_seconds == 150 - AFTER_SECONDS - 2
+
+
+def test_a_filter_that_raises_takes_no_reservation_away_and_gives_none() -> None:
+    with_one, without = reserving(same="rack"), crowded(same="rack")
+    before = with_one.reservation
+    for cluster in (with_one, without):
+        cluster.reserve_by(Raises())
+
+    with_one.apply(single("other"))
+    with_one.seconds(2)
+    without.seconds(AFTER_SECONDS + 2)
+
+    assert before is not None
+    assert with_one.reservation == before
+    assert without.reservation is None
 
 
 def test_a_restart_reserves_the_same() -> None:

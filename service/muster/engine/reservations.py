@@ -51,7 +51,7 @@ class Reservation:
 
     preempts: whether the unit may preempt units of lower priority. room: its pods on the nodes that they are to have.
     start_us: when the last of those who are in the way is expected to go, which may have passed; None if nobody knows.
-    domain_key, domain_value: what a constrained root is to use, else "".
+    domain_key, domain_value: what a constrained root is to use, else "". fits_now: nobody is in the way any more.
     """
 
     unit: ObjectKey
@@ -61,6 +61,7 @@ class Reservation:
     start_us: int | None = None
     domain_key: str = ""
     domain_value: str = ""
+    fits_now: bool = False
 
     def is_open_to(self, priority: int, pods: Iterable[Pod], now_us: int) -> bool:
         """Whether a unit of this priority may use the room: it can be preempted, or is done before the start."""

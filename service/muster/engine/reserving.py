@@ -5,7 +5,8 @@ that would not fit though nobody else ran are passed over. Its place is the one 
 when they declare to, those whom the unit may preempt at once, all others last, the youngest first, since what has run
 for long is likely to stay. So a place never moves to a later time because of pods that came after it was found.
 
-Worked out anew at most once a second, and so that it takes a small part of the time. The same state gives the same reservation, in whatever process.
+Worked out anew at most once a second, and so that it takes a small part of the time. The same state gives the same
+reservation, in whatever process.
 """
 
 from __future__ import annotations
@@ -77,10 +78,10 @@ class Reserver:
         self._rests_until = now + _REST * (now - begun)
         if found is None:
             self._put(None, now_us)
-        elif may_hold(cluster.queue.rows.get(found[0].unit)):
-            self._put(found[0], now_us)
-            if not found[1].waves:
-                cluster.queue.activate(found[0].unit)
+        elif may_hold(cluster.queue.rows.get(found.unit)):
+            self._put(found, now_us)
+            if found.fits_now:
+                cluster.queue.activate(found.unit)
 
     def _candidates(self, now_us: int) -> Iterator[ObjectKey]:
         """Units that might get it, in order."""
@@ -103,9 +104,7 @@ class Reserver:
         is_waiting = held.start_us is None or held.start_us > now_us
         return is_waiting and self._seen == (self._cluster.state.revision, candidates)
 
-    async def _found(
-        self, candidates: list[ObjectKey], now_us: int
-    ) -> tuple[Reservation, SoonestPlace] | None:
+    async def _found(self, candidates: list[ObjectKey], now_us: int) -> Reservation | None:
         tried = 0
         for key in candidates:
             row = self._cluster.queue.rows.get(key)
@@ -114,12 +113,18 @@ class Reserver:
             profile, unit = self._unit(key, now_us - row.since_us)
             if profile is None or unit is None:
                 continue
-            departures, ends = departures_for(self._cluster, unit)
-            place = await self._place(unit, profile, departures)
-            if place is not None:
-                return reservation_at(self._cluster, unit, place, ends), place
-            self._placeless[key] = self._attempt(row)
             tried += 1
+            try:
+                found = await self._reservation_for(unit, profile)
+            except WorkerFailedError as error:
+                # A plugin or a worker failed, of which the unit's own cycles tell; what it has reserved is as good as before.
+                _LOG.warning("no place was looked for, for %s in %s: %s", key, self._cluster.name, error)
+                found = self._held_by(key)
+            else:
+                if found is None:
+                    self._placeless[key] = self._attempt(row)
+            if found is not None:
+                return found
         self._forget_those_who_left()
         return None
 
@@ -143,14 +148,16 @@ class Reserver:
                 return self._profiles.get(name) or next(iter(self._profiles.values()))
         return None
 
-    async def _place(self, unit: Unit, profile: Profile, departures: Departures) -> SoonestPlace | None:
-        """None also where plugins or a worker fail: the unit's own cycles tell of that."""
+    async def _reservation_for(self, unit: Unit, profile: Profile) -> Reservation | None:
+        """None if the unit fits nowhere. Raises WorkerFailedError."""
         cluster = self._cluster
-        try:
-            return await self._pool.soonest_place(cluster.name, cluster.feed, unit, profile, departures)
-        except WorkerFailedError as error:
-            _LOG.warning("no place was found for %s in cluster %s: %s", unit.key, cluster.name, error)
-            return None
+        departures, ends = departures_for(cluster, unit)
+        place = await self._pool.soonest_place(cluster.name, cluster.feed, unit, profile, departures)
+        return None if place is None else reservation_at(cluster, unit, place, ends)
+
+    def _held_by(self, key: ObjectKey) -> Reservation | None:
+        held = self._cluster.reservations.current
+        return held if held is not None and held.unit == key else None
 
     def _has_no_place(self, row: QueuedUnit) -> bool:
         return self._placeless.get(row.key) == self._attempt(row)
@@ -206,6 +213,7 @@ def reservation_at(cluster: Cluster, unit: Unit, place: SoonestPlace, ends: list
         preempts=unit.preemption_policy == PREEMPT_LOWER_PRIORITY,
         room=room,
         start_us=ends[place.waves - 1] if place.waves else _AT_ONCE_US,
+        fits_now=not place.waves,
         domain_key=place.domain_key,
         domain_value=place.domain_value,
     )
