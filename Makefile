@@ -19,7 +19,7 @@ LOCK = pip compile --quiet --universal --python-version 3.11 --generate-hashes -
 SERVE_ARGS =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run serve test soak check verify verify-format verify-lint verify-types verify-imports \
+.PHONY: help setup run serve test storms soak check verify verify-format verify-lint verify-types verify-imports \
 	verify-protos verify-generated verify-docker fix generate scenarios instances bench bench-short load clients-go lock clean
 
 help: ## list what can be done
@@ -43,8 +43,12 @@ serve: setup ## serve on ./muster.db, or as SERVE_ARGS="--store URL ..." says
 test: setup ## run all tests, on SQLite and PostgreSQL
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) $(TEST_ARGS)
 
-soak: setup ## let SEEDS=n storms loose on the queue, 500 steps each
+storms: setup ## let SEEDS=n storms loose on the queue, 500 steps each
 	MUSTER_STORM_SEEDS=$(SEEDS) $(BIN)/python -m pytest -q -n $(TEST_WORKERS) tests/properties/test_queue_storm.py
+
+soak: SECONDS = 600
+soak: setup ## churn on 5 000 nodes for SECONDS=n (600): memory, database, calls; OUT=FILE.png for their course
+	$(BIN)/python -m tests.soak.run --seconds $(SECONDS) $(if $(OUT),--out '$(OUT)')
 
 check: verify test ## all that a change must pass
 
