@@ -49,7 +49,9 @@ def _setting(name: str, metavar: str, text: str) -> Callable[[_Command], _Comman
 @_setting("log-retention-revisions", "N", "How many revisions a watch can go back. Default 100000.")
 @_setting("decision-retention-seconds", "N", "How long decisions are kept. Default 604800.")
 @_setting("decision-retention-count", "N", "How many decisions of a cluster are kept. Default 1000000.")
-@_setting("finished-retention-seconds", "N", "How long finished pods and groups are kept. Default 0: for ever.")
+@_setting(
+    "finished-retention-seconds", "N", "How long finished pods and groups are kept. Default 0: for ever."
+)
 @_setting("drain-seconds", "N", "How long calls in work may take at the end. Default 20.")
 @_setting("replica", "NAME", "Name of this process. Default: the host's name.")
 @_setting("log-level", "LEVEL", "debug, info, warning or error. Default info.")
