@@ -16,6 +16,7 @@ from muster.engine.search_allowance import SearchAllowance
 from muster.engine.telemetry_port import NullTelemetry
 from muster.engine.units import build_unit
 from muster.model.objects import ClusterObject
+from muster.model.pod import Container, Pod, Resources
 from muster.store.store import SqlStore
 from tests.engine.tree_cluster import PROFILE, TreeCluster, composite, leaf, node, pods
 from tests.fakes.clock import FakeClock
@@ -130,15 +131,25 @@ async def service(sqlite_database: str, clock: FakeClock) -> AsyncIterator[Clust
 
 
 async def test_cycles_of_a_unit_spend_ever_less_until_its_pods_change(service: ClusterService) -> None:
-    apply(service, rack("r1", 3), ROOT, A, B, *pods(A, 2), *pods(B, 2))
+    # Ten cores for ten, and each pod finds room of its own: only a search sees that they do not go together.
+    nodes = [
+        node(f"node-{i}", cpu=cpu, labels={"zone": "z", "rack": "r1"}) for i, cpu in enumerate((4, 4, 2))
+    ]
+    apply(service, *nodes, ROOT, A, B, *sized(pods(A, 2), "3"), *sized(pods(B, 2), "2"))
     await service.next_decision(ROOT.key)
     budgets = [await budget_of_next(service) for _ in range(3)]
 
-    apply(service, *pods(B, 1, first=2))
+    apply(service, *sized(pods(B, 1, first=2), "2"))
 
     full = PROFILE.search.node_budget
     assert budgets == [full // 4, full // 16, 0]
     assert await budget_of(service.next_decision(ROOT.key)) == full
+
+
+def sized(some: list[Pod], cpu: str) -> list[Pod]:
+    """The pods with another request."""
+    containers = (Container(resources=Resources(requests={"cpu": cpu})),)
+    return [replace(each, spec=replace(each.spec, containers=containers)) for each in some]
 
 
 async def budget_of_next(service: ClusterService) -> int:
