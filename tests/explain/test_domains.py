@@ -60,6 +60,25 @@ def test_a_domain_that_capacity_does_not_rule_out_is_tried_and_told_with_the_gro
     assert told.group(NAMES[level]).tried == 1
 
 
+def test_the_closest_domain_is_the_one_that_holds_most_of_the_group_though_capacity_rules_it_out() -> None:
+    sizes = {"r1": ("3500m", "3500m", "1"), "r2": ("3", "2", "2")}
+    nodes = tuple(
+        node(f"{name}-{i}", cpu, labels={"rack": name})
+        for name, cpus in sizes.items()
+        for i, cpu in enumerate(cpus)
+    )
+    children = [pod_group(f"g{i}", gang(1), pods=1, cpu=cpu) for i, cpu in enumerate(("3", "2", "2", "1"))]
+
+    told = World(nodes, composite("root", gang(4), *children, same="rack")).explained()
+
+    assert told.root["CLOSEST_DOMAIN"].details["value"] == "r2"
+    held = [
+        (r.details["value"], r.details["held"]) for r in told.group("root").reasons if "held" in r.details
+    ]
+    assert held == [("r2", "3"), ("r1", "2")]
+    assert told.group("root").satisfied == 3
+
+
 @levels
 def test_domains_beyond_the_closest_are_counted(level: int) -> None:
     nodes = tuple(each for number in range(20) for each in rack(f"r{number:02}", free=1 + number % 3))

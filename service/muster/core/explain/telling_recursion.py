@@ -79,7 +79,7 @@ class TellingRecursion(Recursion):
         if self._attention is _Attention.FULL:
             number = min(MOST_DOMAINS, self._left)
             self._left -= number
-            told = [self._domain_told(trial.group, outcomes, place) for place in order[:number]]
+            order[:number], told = self._domains_told(trial.group, outcomes, order[:number])
             if len(order) > number:
                 told.append(_others(outcomes, order[number:]))
         closest = outcomes.domains[order[0]]
@@ -122,12 +122,23 @@ class TellingRecursion(Recursion):
                 total += np.minimum(per_domain, number)
         return total
 
-    def _domain_told(self, group: GroupTree, outcomes: Outcomes, place: int) -> Reason:
-        """What stopped the group in one domain, by its closest sub-domains."""
-        domain = outcomes.domains[place]
-        attempt = self._followed(group, domain)
-        pruned = bool(outcomes.pruned[place])
-        return domain_reason(domain, result_of(attempt), Status(int(outcomes.statuses[place])), pruned=pruned)
+    def _domains_told(
+        self, group: GroupTree, outcomes: Outcomes, places: list[int]
+    ) -> tuple[list[int], list[Reason]]:
+        """The places anew, from the domain on that holds most of the group, and what stopped it in each."""
+        attempts = [(place, self._followed(group, outcomes.domains[place])) for place in places]
+        # Those that their capacity ruled out have not been tried before, and may hold more than one that was.
+        attempts.sort(key=lambda attempt: -attempt[1].tally.satisfied)
+        told = [
+            domain_reason(
+                outcomes.domains[place],
+                result_of(attempt),
+                Status(int(outcomes.statuses[place])),
+                pruned=bool(outcomes.pruned[place]),
+            )
+            for place, attempt in attempts
+        ]
+        return [place for place, _ in attempts], told
 
 
 def domain_reason(domain: Domain, result: GroupResult, status: Status, *, pruned: bool) -> Reason:
