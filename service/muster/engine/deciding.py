@@ -74,6 +74,8 @@ class Decider:
         self._profiles = profiles
         self._pool = pool
         self._telemetry = telemetry
+        # A dry run of a unit whose own cycle waits for its search is not placed greedily once more.
+        self._last_in_vain: tuple[Unit, str, int] | None = None
 
     async def verdict(self, unit: Unit, caller: str = "") -> Verdict:
         """The decision on the present state; `caller` is the trace that it belongs to, whose cycle the caller ends."""
@@ -107,8 +109,12 @@ class Decider:
     def _here(self, snapshot: Snapshot, unit: Unit, profile: Profile, cycle: StartedCycle) -> _Decided | None:
         """The decision in this process; None if it needs a search, which takes its time."""
         tried = unit if self._pool.is_empty else varied(unit, search_budget_share=NO_SEARCH)
+        attempt = (unit, profile.name, snapshot.version)
+        if attempt == self._last_in_vain:
+            return None
         decision = decide_and_assume(snapshot, tried, profile, cycle.observer)
         if tried is not unit and _is_worth_a_search(decision, unit, profile):
+            self._last_in_vain = attempt
             return None
         return _Decided(decision, unit, snapshot.version)
 
