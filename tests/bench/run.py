@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
+import os
 import sys
 import time
 import traceback
@@ -34,20 +35,29 @@ def main(arguments: Sequence[str]) -> int:
     if not rows:
         say(f"no row matches {options.only!r}")
         return 2
-    figures: list[Figure] = []
-    with opened_place() as place:
-        for row in rows:
-            figure = attempted(row, place)
-            figures += [figure] if figure is not None else []
+    busy_before = os.getloadavg()[0]
+    figures = figures_of(rows, options.out)
     console().print(table(figures))
-    if options.out is not None:
-        write_json(figures, options.out)
+    say(f"{os.cpu_count()} cores, load {busy_before:.1f} before, {os.getloadavg()[0]:.1f} after")
     curves = {f.row.name: f.measured.curve for f in figures if f.measured.curve is not None}
     picture = options.picture or (options.out.with_name(PICTURE) if options.out is not None else None)
     if curves and picture is not None:
         draw_growth(curves, picture)
         say(f"the growth curves are in {picture}")
     return 0 if len(figures) == len(rows) else 1
+
+
+def figures_of(rows: Iterable[Row], out: Path | None) -> list[Figure]:
+    """Of all rows that did not break; the file, if there is one, has those that are known at any time."""
+    figures: list[Figure] = []
+    with opened_place() as place:
+        for row in rows:
+            figure = attempted(row, place)
+            if figure is not None:
+                figures.append(figure)
+            if out is not None:
+                write_json(figures, out)
+    return figures
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:

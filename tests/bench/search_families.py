@@ -28,9 +28,12 @@ from muster.core.search.problem import compile_problem  # noqa: E402
 from muster.core.tree import Unit  # noqa: E402
 from muster.plugins.exact_search import ExactSearch, exact_search_is_installed  # noqa: E402
 from tests.bench.families import FAMILIES, Ending, built, layout_of  # noqa: E402
+from tests.bench.place import Place  # noqa: E402
+from tests.bench.row import Measured, Row  # noqa: E402
 from tests.dsl import Cluster  # noqa: E402
 
 SEEDS = 20
+FEW_SEEDS = 3
 JUDGING = 4_000_000
 """Steps that the exact solver may take for a question that the search left open: half a minute."""
 
@@ -149,6 +152,19 @@ def row(name: str, cells: Sequence[str]) -> str:
 def say(text: str) -> None:
     """Print at once."""
     print(text, flush=True)  # noqa: T201
+
+
+def left_open(_: Place) -> Measured:
+    """Percent of questions that were neither placed nor proved to have no placement, beside greedy placement alone."""
+    outcomes = [outcome for family in FAMILIES for outcome in outcomes_of(family, range(1, FEW_SEEDS + 1))]
+    assert not any(outcome.is_wrong for outcome in outcomes)
+    unanswered = sum(not (outcome.placed or outcome.proved) for outcome in outcomes)
+    not_greedy = sum(not outcome.greedy for outcome in outcomes)
+    seconds = sum(outcome.ms for outcome in outcomes) / 1e3
+    return Measured(100 * unanswered / len(outcomes), seconds, 100 * not_greedy / len(outcomes))
+
+
+ROWS = (Row("search/left-open", "%", left_open, "greedy placement alone"),)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 from muster.v1.object_pb2 import Object
@@ -20,6 +20,7 @@ from tests.bench.served import Served, batch, nodes, served_on
 from tests.endtoend.service import node
 
 NODES, GANGS, PODS_A_GANG = 5_000, 10, 10_000
+DECIDED_BY_A_WORKER = 1_000
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,10 @@ async def _starts(place: Place, database: str) -> tuple[Started, Started]:
             for number in range(GANGS):
                 name = f"gang-{number}"
                 await service.schedule(service.apply_request(batch(name, PODS_A_GANG)), name)
-        async with starting(place, store) as (_, full):
-            return empty, full
+        async with starting(place, store) as (service, full):
+            # A worker has a copy of the arrays once it has decided something.
+            await service.schedule(service.apply_request(batch("last", DECIDED_BY_A_WORKER)), "last")
+            return empty, replace(full, mib=service.pss_mib())
 
 
 def memory(place: Place, database: str) -> Measured:
