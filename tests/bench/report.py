@@ -19,6 +19,9 @@ COLOURS = {"met": "green", "missed": "yellow", "poor": "red"}
 SIZE_INCHES = (10, 6)
 DOTS_PER_INCH = 120
 WIDTH = 170
+PALETTE = 10
+MARKERS = "osv^"
+"""The colours come again after so many curves, with another marker."""
 
 
 def shown_number(value: float | None) -> str:
@@ -28,6 +31,11 @@ def shown_number(value: float | None) -> str:
     if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.3g}"
+
+
+def shown_curve(curve: Curve) -> str:
+    """Its points in words."""
+    return ", ".join(f"{size:,} nodes {shown_number(ms)} ms" for size, ms in curve.milliseconds.items())
 
 
 def table(figures: Iterable[Figure]) -> Table:
@@ -67,9 +75,10 @@ def draw_growth(curves: Mapping[str, Curve], path: Path) -> None:
     mpl.use("Agg")
     drawing = Drawing(figsize=SIZE_INCHES, layout="constrained")
     axes = drawing.subplots()
-    for name, curve in curves.items():
+    for number, (name, curve) in enumerate(curves.items()):
         sizes, times = list(curve.milliseconds), list(curve.milliseconds.values())
-        axes.plot(sizes, times, marker="o", label=f"{name}: nodes^{exponent(curve.milliseconds):.2f}")
+        label = f"{name.rpartition('/')[2]}: nodes^{exponent(curve.milliseconds):.2f}"
+        axes.plot(sizes, times, marker=MARKERS[number // PALETTE % len(MARKERS)], label=label)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xticks(ticks := sorted({size for curve in curves.values() for size in curve.milliseconds}))

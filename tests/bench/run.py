@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tests.bench.catalogue import ROWS
 from tests.bench.place import Place, opened_place
-from tests.bench.report import console, draw_growth, shown_number, table, write_json
+from tests.bench.report import console, draw_growth, shown_curve, shown_number, table, write_json
 from tests.bench.row import Figure, Row
 from tests.bench.stopwatch import settled_memory
 
@@ -94,6 +94,8 @@ def attempted(row: Row, place: Place) -> Figure | None:
         return None
     value, ratio = shown_number(figure.measured.value), shown_number(figure.baseline_ratio)
     say(f"{row.name}: {value} {row.unit} {figure.verdict} ({ratio} x {row.baseline})")
+    if figure.measured.curve is not None:
+        say(f"  {shown_curve(figure.measured.curve)}")
     return figure
 
 
