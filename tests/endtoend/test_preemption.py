@@ -107,6 +107,18 @@ def test_the_server_removes_victims_after_their_grace(cluster: Cluster) -> None:
     assert cluster.bound() == {"low-0", "low-1", "low-2", "high-0", "high-1"} - victims(answered)
 
 
+def test_a_unit_that_waits_already_is_answered_with_those_it_waits_for(client_evicts: Cluster) -> None:
+    cluster = client_evicts
+    cluster.apply(node("n", "3"), *running(3))
+    cluster.apply(*high(2))
+
+    first, second = preempt(cluster), preempt(cluster)
+
+    assert (first.code, second.code) == (WAITING, WAITING)
+    assert len(victims(second)) == 2
+    assert victims(second) == victims(first)
+
+
 def test_a_client_learns_of_victims_from_decisions_and_reports_them_removed(client_evicts: Cluster) -> None:
     cluster = client_evicts
     cluster.apply(node("n", "3"), *running(3))

@@ -40,6 +40,7 @@ from muster.engine.search_allowance import found_nothing
 from muster.engine.settlement import settle_unit
 from muster.engine.telemetry_port import EngineTelemetry
 from muster.engine.units import build_unit
+from muster.engine.waited_for import WaitedFor
 from muster.engine.worker_pool import WorkerPool
 from muster.engine.writer import Writer
 from muster.model.meta import ObjectKey
@@ -90,6 +91,7 @@ class CycleRunner:
             Reserver(cluster, tools.clock, tools.profiles, tools.pool) if reserves(tools.profiles) else None
         )
         self._probes: Askers[DecisionRecord] = Askers()
+        self._waited_for = WaitedFor()
         self._dry_runs = 0
 
     def start(self) -> None:
@@ -341,7 +343,7 @@ class CycleRunner:
             self._give_up()
             raise
         self._decided(record)
-        self._probes.tell(unit.key, record)
+        self._probes.tell(unit.key, self._waited_for.told(record))
         return record
 
     def _give_up(self) -> None:
