@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import create_engine
 
 from muster.engine.ports import (
+    FailedBinding,
     FencedError,
     HistoryBounds,
     PreemptionWait,
@@ -31,6 +32,7 @@ def _everything(ledger: Ledger, store: SqlStore) -> None:
     writes.pending_group_puts[GROUP.key] = GROUP
     writes.pending_member_puts[MEMBER.key] = MEMBER
     writes.wait_puts[UNIT.key] = PreemptionWait(UNIT.key, pods=(1,))
+    writes.failed_binding_puts[1, "node"] = FailedBinding(1, "node", 5)
     writes.decisions.append(RECORD)
     writes.requests.append(RequestRecord("Apply", "id", b"", b"", 1))
     store.commit([writes])
