@@ -2,7 +2,7 @@
 
 A decision made on the present state is written as it is. One that comes from a worker is checked first: pods that
 are gone are left out, every group reported Success must still reach its minimum, and if the cluster changed since
-the snapshot all filters run again, in order.
+the snapshot all filters run again, in order, and each group must still be in one domain.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from muster.engine.conditions import (
     UNSCHEDULABLE,
     with_group_condition,
 )
+from muster.engine.domain_recheck import domains_hold
 from muster.engine.eviction import (
     Eviction,
     carry_out,
@@ -101,6 +102,8 @@ def still_holds(
         if ordinal in unit.excluded_nodes
     }
     snapshot = cluster.feed.flush()
+    if not domains_hold(cluster, unit, snapshot.nodes, columns):
+        return None
     mark = snapshot.mark()
     keep_promises(snapshot, unit.promised)
     conflict = first_conflict(snapshot, profile, signatures, nodes, excluded)

@@ -22,6 +22,7 @@ from muster.core.tree import Unit
 from muster.engine.cluster import Cluster
 from muster.engine.conditions import TRUE, UNSCHEDULABLE, with_condition
 from muster.engine.deletion import evict_pods
+from muster.engine.domain_recheck import domains_hold
 from muster.engine.hierarchy import subtree
 from muster.engine.mutation import Mutation
 from muster.engine.nominations import clear_nominations
@@ -107,6 +108,8 @@ def preemption_holds(
     if not all(_is_unit_still(cluster, unit, victim) for victim in preemption.victims):
         return False
     snapshot = cluster.feed.flush()
+    if not domains_hold(cluster, unit, snapshot.nodes, nominations):
+        return False
     mark = snapshot.mark()
     keep_promises(snapshot, unit.promised)
     depart_leaving(snapshot, unit.earlier.stayed)
