@@ -53,6 +53,22 @@ def test_a_change_elsewhere_leaves_a_preemption_as_it_was_decided() -> None:
 @pytest.mark.parametrize(
     "change",
     [
+        lambda cluster: cluster.apply(leaf("high", 2, priority=10)),
+        lambda cluster: cluster.apply(*pods(HIGH, 1, first=3, priority=10)),
+    ],
+    ids=["the minimum is lower now", "a pod joins the gang"],
+)
+def test_a_preemption_is_carried_out_as_decided_if(change: Callable[[TreeCluster], object]) -> None:
+    race = Race()
+
+    change(race.cluster)
+
+    assert race.outcome() == race.decision
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
         lambda cluster: cluster.delete(LONE),
         lambda cluster: cluster.apply(replace(LONE, status=PodStatus(phase="Succeeded"))),
         lambda cluster: cluster.apply(replace(LONE, deletion_us=1)),
@@ -62,6 +78,8 @@ def test_a_change_elsewhere_leaves_a_preemption_as_it_was_decided() -> None:
         lambda cluster: cluster.apply(composite("top", priority=10)),
         lambda cluster: cluster.apply(composite("top", priority=1, whole=True)),
         lambda cluster: cluster.delete(*pods(HIGH, 1)),
+        lambda cluster: cluster.apply(leaf("high", 4, priority=10)),
+        lambda cluster: cluster.apply(leaf("high", 4, priority=10), *pods(HIGH, 1, first=3, priority=10)),
         lambda cluster: cluster.apply(node("n", cpu=2)),
         lambda cluster: cluster.apply(replace(LONE, name="new", spec=IMPORTANT)),
     ],
@@ -75,6 +93,8 @@ def test_a_change_elsewhere_leaves_a_preemption_as_it_was_decided() -> None:
         "a victim is of higher priority now",
         "a victim is part of a larger unit now",
         "a nominated pod is gone",
+        "the minimum is beyond its members now",
+        "the minimum is beyond the room that was found now",
         "a nominated node shrinks",
         "another pod takes the room",
     ],

@@ -18,7 +18,7 @@ from muster.core.framework import Profile
 from muster.core.promises import depart_leaving, keep_promises
 from muster.core.recheck import first_conflict
 from muster.core.snapshot import Snapshot
-from muster.core.tree import Unit
+from muster.core.tree import GroupTree, Unit
 from muster.engine.cluster import Cluster
 from muster.engine.conditions import TRUE, UNSCHEDULABLE, with_condition
 from muster.engine.deletion import evict_pods
@@ -27,6 +27,7 @@ from muster.engine.hierarchy import subtree
 from muster.engine.mutation import Mutation
 from muster.engine.nominations import clear_nominations
 from muster.engine.ports import DisruptedPods
+from muster.engine.units import build_unit
 from muster.model.meta import GROUP_KINDS, Condition, ObjectKey
 from muster.model.pod import DISRUPTION_TARGET, Pod, PodStatus
 from muster.model.variations import varied
@@ -107,6 +108,8 @@ def preemption_holds(
         return False
     if not all(_is_unit_still(cluster, unit, victim) for victim in preemption.victims):
         return False
+    if not _asks_no_more(unit.root, build_unit(cluster, unit.key).root):
+        return False
     snapshot = cluster.feed.flush()
     if not domains_hold(cluster, unit, snapshot.nodes, nominations):
         return False
@@ -124,6 +127,18 @@ def preemption_holds(
     conflict = first_conflict(snapshot, profile, signatures, names, excluded)
     snapshot.rollback(mark)
     return conflict is None
+
+
+def _asks_no_more(then: GroupTree, now: GroupTree) -> bool:
+    """Whether the room that was found for the tree will do as it is now: minimums, who is ready, who runs already."""
+    return (
+        now.key == then.key
+        and now.minimum <= then.minimum
+        and now.admissible >= then.admissible
+        and now.satisfied >= then.satisfied
+        and len(now.children) == len(then.children)
+        and all(map(_asks_no_more, then.children, now.children))
+    )
 
 
 def _is_unit_still(cluster: Cluster, preemptor: Unit, victim: UnitFate) -> bool:
