@@ -14,7 +14,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -73,14 +73,14 @@ class PostgresServer:
 
 
 @contextlib.contextmanager
-def running_server() -> Iterator[PostgresServer]:
-    """Start a server and stop it at the end. Raises PostgresUnavailableError where it cannot run."""
+def running_server(settings: Mapping[str, str] = SETTINGS) -> Iterator[PostgresServer]:
+    """Start a server with these settings and stop it at the end. Raises PostgresUnavailableError where it cannot run."""
     directory = Path(tempfile.mkdtemp(prefix="muster-pg-"))
     try:
         run_as = _unprivileged(directory)
         binaries = _binaries(directory, run_as)
         _initialise(binaries, directory / "data", run_as)
-        with _server_process(binaries, directory, run_as):
+        with _server_process(binaries, directory, run_as, settings):
             yield PostgresServer(directory)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
@@ -136,9 +136,11 @@ def _initialise(binaries: Path, data: Path, run_as: _RunAs) -> None:
 
 
 @contextlib.contextmanager
-def _server_process(binaries: Path, directory: Path, run_as: _RunAs) -> Iterator[None]:
-    settings = [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
-    command: list[str | Path] = [binaries / "postgres", "-D", directory / "data", "-k", directory, *settings]
+def _server_process(
+    binaries: Path, directory: Path, run_as: _RunAs, settings: Mapping[str, str]
+) -> Iterator[None]:
+    options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+    command: list[str | Path] = [binaries / "postgres", "-D", directory / "data", "-k", directory, *options]
     log = directory / "log"
     with (
         log.open("wb") as output,

@@ -11,10 +11,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from unittest.mock import patch
 
-from tests import postgres_server
-from tests.postgres_server import PostgresServer, running_server
+from tests.postgres_server import SETTINGS, PostgresServer, running_server
 
 SQLITE, POSTGRESQL = "sqlite", "postgresql"
 DATABASES = (SQLITE, POSTGRESQL)
@@ -42,8 +40,7 @@ class Place:
 
     def _postgres_server(self) -> PostgresServer:
         if self._postgres is None:
-            with patch.dict(postgres_server.SETTINGS, DURABLE):
-                self._postgres = self._until_the_end.enter_context(running_server())
+            self._postgres = self._until_the_end.enter_context(running_server({**SETTINGS, **DURABLE}))
         return self._postgres
 
 

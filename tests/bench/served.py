@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from unittest.mock import patch
 
 from grpc import aio
 
@@ -139,10 +138,10 @@ async def served_on(
     place: Place, store: str, arguments: Sequence[str] = (), environment: Mapping[str, str] | None = None
 ) -> AsyncIterator[Served]:
     """A service on a store that may hold something already."""
-    with tempfile.NamedTemporaryFile(dir=place.folder) as log, patch.dict(os.environ, environment or {}):
+    with tempfile.NamedTemporaryFile(dir=place.folder) as log:
         command = [*LOCAL, "--store", store, *arguments]
         async with (
-            serving(command, Path(log.name)) as server,
+            serving(command, Path(log.name), environment) as server,
             aio.insecure_channel(server.address, options=OPTIONS) as channel,
         ):
             yield Served(server.address, server.process.pid, channel)

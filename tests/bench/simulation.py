@@ -8,6 +8,7 @@ those who read, beside doing the same alone.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -134,17 +135,17 @@ async def applies_beside(place: Place) -> Measured:
 
 @asynccontextmanager
 async def always(number: int, act: Callable[[str], Awaitable[object]]) -> AsyncIterator[None]:
-    """So many of an act are in work, one after the other, until the block ends."""
+    """So many of an act are in work, one after the other, until the block ends; it begins once one has ended."""
+    is_going = asyncio.Event()
 
     async def go_on(place: int) -> None:
-        count = 0
-        while True:
-            await act(f"always-{place}-{count}")
-            count += 1
+        for turn in itertools.count():
+            await act(f"always-{place}-{turn}")
+            is_going.set()
 
     going = [asyncio.create_task(go_on(place)) for place in range(number)]
-    await asyncio.sleep(1)
     try:
+        await is_going.wait()
         yield
     finally:
         for each in going:

@@ -63,28 +63,29 @@ class TreeCluster(SmallCluster):
 
     def restarted(self) -> TreeCluster:
         """The cluster as a process that starts finds it in its store."""
-        cluster = self.cluster
         again = TreeCluster()
         again.now_us = self.now_us
-        again.cluster.load(
-            LoadedCluster(
-                name=cluster.name,
-                revision=cluster.state.revision,
-                compacted_revision=0,
-                objects=[item for kind in KINDS for item in cluster.state.objects[kind].values()],
-                units=[
-                    replace(row, state=UnitState.ACTIVE) if row.state is UnitState.IN_FLIGHT else row
-                    for row in cluster.queue.in_order()
-                ],
-                pending_groups=cluster.pending_group_rows(),
-                pending_members=cluster.pending_member_rows(),
-                waits=self.stored_waits(),
-                failed_bindings=cluster.failed_bindings.rows(),
-            )
-        )
-        again.eviction = self.eviction
+        again.cluster.load(self.stored())
         again.cluster.writes().wait_puts.update((wait.key, wait) for wait in self.stored_waits())
         return again
+
+    def stored(self) -> LoadedCluster:
+        """What the store would hold if all were durable; a unit in flight is active there."""
+        cluster = self.cluster
+        return LoadedCluster(
+            name=cluster.name,
+            revision=cluster.state.revision,
+            compacted_revision=0,
+            objects=[item for kind in KINDS for item in cluster.state.objects[kind].values()],
+            units=[
+                replace(row, state=UnitState.ACTIVE) if row.state is UnitState.IN_FLIGHT else row
+                for row in cluster.queue.in_order()
+            ],
+            pending_groups=cluster.pending_group_rows(),
+            pending_members=cluster.pending_member_rows(),
+            waits=self.stored_waits(),
+            failed_bindings=cluster.failed_bindings.rows(),
+        )
 
     def stored_waits(self) -> list[PreemptionWait]:
         """What the store holds of waits after all that was written."""

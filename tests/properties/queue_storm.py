@@ -52,7 +52,7 @@ class Storm(TreeCluster):
         self.reused = 0
         self.cluster.profiles = {PROFILE.name: PROFILE}
         self._held: tuple[Unit, Decision, int] | None = None
-        self._durable = self._loaded()
+        self._durable = self.stored()
         self.gangs = {
             name: leaf(
                 name,
@@ -255,35 +255,18 @@ class Storm(TreeCluster):
         self._pass_time(0)
 
     def _make_durable(self) -> None:
-        self._durable = self._loaded()
+        self._durable = self.stored()
 
     def _restart(self) -> None:
         """A process ends and the next finds all that was committed."""
         self.story.append("restart")
-        self._durable = self._loaded()
+        self._durable = self.stored()
         self._load(self._durable)
 
     def _crash(self) -> None:
         """The store lost what was not durable yet."""
         self.story.append("crash")
         self._load(self._durable)
-
-    def _loaded(self) -> LoadedCluster:
-        cluster = self.cluster
-        return LoadedCluster(
-            name=cluster.name,
-            revision=cluster.state.revision,
-            compacted_revision=0,
-            objects=[item for kind in KINDS for item in cluster.state.objects[kind].values()],
-            units=[
-                replace(row, state=UnitState.ACTIVE) if row.state is UnitState.IN_FLIGHT else row
-                for row in cluster.queue.in_order()
-            ],
-            pending_groups=cluster.pending_group_rows(),
-            pending_members=cluster.pending_member_rows(),
-            waits=self.stored_waits(),
-            failed_bindings=cluster.failed_bindings.rows(),
-        )
 
     def _load(self, loaded: LoadedCluster) -> None:
         self._held = None

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,14 +33,23 @@ class ServerStartError(RuntimeError):
 
 
 @contextlib.asynccontextmanager
-async def serving(arguments: Sequence[str], log: Path) -> AsyncIterator[RunningServer]:
+async def serving(
+    arguments: Sequence[str], log: Path, environment: Mapping[str, str] | None = None
+) -> AsyncIterator[RunningServer]:
     """Runs `muster serve` with the arguments, yields it once it is ready, and stops it at the end.
 
-    Its log goes to the file `log`. Raises ServerStartError.
+    Its log goes to the file `log`; `environment` is set beside that of this process. Raises ServerStartError.
     """
     with log.open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "muster.cli.main", "serve", *arguments, stdout=PIPE, stderr=errors
+            sys.executable,
+            "-m",
+            "muster.cli.main",
+            "serve",
+            *arguments,
+            stdout=PIPE,
+            stderr=errors,
+            env={**os.environ, **(environment or {})},
         )
         try:
             yield RunningServer(await _address(process, log), process)

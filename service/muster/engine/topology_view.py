@@ -177,6 +177,7 @@ class _View:
     nominated: Mapping[str, int]
 
     def block(self, key: str, value: str | None, slots: Slots, depth: int = 0, *, lists_hosts: bool) -> Block:
+        """The block of these slots, with those of `keys[depth:]` in it, or its hosts where none is left and they are asked for."""
         nodes = self.nodes
         names = [nodes.names[slot] for slot in slots.tolist()]
         blocks: list[Block] = []

@@ -69,6 +69,7 @@ def _application(
     metrics: WSGIApplication, is_serving: Callable[[], bool], mounted: Mapping[str, WSGIApplication]
 ) -> WSGIApplication:
     def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Metrics, health, what is mounted below the path's first part, or 404 with a list of what there is."""
         path = environ.get("PATH_INFO", "")
         first = "/" + path.removeprefix("/").partition("/")[0]
         if first in mounted:
