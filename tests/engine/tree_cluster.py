@@ -65,6 +65,7 @@ class TreeCluster(SmallCluster):
         """The cluster as a process that starts finds it in its store."""
         again = TreeCluster()
         again.now_us = self.now_us
+        again.eviction = self.eviction
         again.cluster.load(self.stored())
         again.cluster.writes().wait_puts.update((wait.key, wait) for wait in self.stored_waits())
         return again
