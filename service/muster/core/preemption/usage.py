@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -10,8 +11,10 @@ from muster.core.arrays import BoolArray, IntArray, Slots
 from muster.core.preemption.victims import Victims
 from muster.core.snapshot import Snapshot
 
+_MOST_NARROW = 2**16
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, eq=False)
 class Usage:
     """E entries, one for each unit and node on which it has pods, unit by unit.
 
@@ -27,13 +30,36 @@ class Usage:
 
     def freed(self, evicted: BoolArray) -> IntArray:
         """[R, size] what these units [U] leave behind."""
-        gone = np.flatnonzero(evicted[self.owners])
         freed = np.zeros((len(self.amounts), self.size), dtype=np.int64)
-        slots = self.slots[gone]
-        for row, amounts in enumerate(self.amounts):
-            if amounts.any():
-                np.add.at(freed[row], slots, amounts[gone])
+        by_slot = self._by_slot
+        if len(by_slot.slots):
+            gone = np.where(evicted[by_slot.owners], by_slot.amounts, 0)
+            freed[np.ix_(by_slot.rows, by_slot.slots)] = np.add.reduceat(gone, by_slot.firsts, axis=1)
         return freed
+
+    @cached_property
+    def _by_slot(self) -> _BySlot:
+        # numpy sorts numbers of 16 bits by counting, in a tenth of the time.
+        narrow = self.slots.astype(np.uint16) if self.size <= _MOST_NARROW else self.slots
+        order = np.argsort(narrow, kind="stable")
+        slots = self.slots[order]
+        firsts = np.flatnonzero(np.diff(slots, prepend=-1))
+        rows = np.flatnonzero(self.amounts.any(axis=1))
+        return _BySlot(slots[firsts], firsts, self.owners[order], rows, self.amounts[rows][:, order])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _BySlot:
+    """The entries node by node. slots: [S] those that have any. firsts: [S] where each begins. owners: [E].
+
+    rows: [r] resources that some unit takes of. amounts: [r, E].
+    """
+
+    slots: Slots
+    firsts: IntArray
+    owners: IntArray
+    rows: IntArray
+    amounts: IntArray
 
 
 def usage_of(snapshot: Snapshot, victims: Victims) -> Usage:
