@@ -91,6 +91,11 @@ class PodKinds:
         least: IntArray = self._sums[number - 1]
         return least
 
+    def kind(self, pod: int, domain: Domain) -> Kind:
+        """What the pod is like where its group's domain is this one; the same for pods that are alike."""
+        nowhere: frozenset[str] = frozenset()
+        return self._kind(self._of_pod[pod][1], self.recursion.unit.excluded_nodes.get(pod, nowhere), domain)
+
     def placement(self, trial: Trial, ledger: Ledger, outer: Domain = CLUSTER) -> Placement:
         """What is assumed in the ledger for the root of the trial, which was placed in the outer domain."""
         nodes = self.recursion.snapshot.nodes

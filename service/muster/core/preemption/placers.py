@@ -41,6 +41,16 @@ class Placer(Protocol):
         ...
 
 
+class TreePlacer(Placer, Protocol):
+    """Places the whole tree in one domain of its root. wanted: how many pods must be placed, all groups together."""
+
+    wanted: int
+
+    def most(self, evicted: BoolArray) -> Placement | None:
+        """All that can be placed then; None if the root does not hold."""
+        ...
+
+
 @dataclass(slots=True)
 class RecursionPlacer:
     """Places `root` inside `outer` by the recursion. wanted: how many pods must be placed, all groups together."""
@@ -106,15 +116,29 @@ class CountingPlacer:
     placer: RecursionPlacer
     kind: Kind
 
+    @property
+    def wanted(self) -> int:
+        return self.placer.wanted
+
+    @wanted.setter
+    def wanted(self, wanted: int) -> None:
+        self.placer.wanted = wanted
+
     def may_fit(self, evicted: BoolArray) -> bool:
         return self.fits(evicted)
 
     def fits(self, evicted: BoolArray) -> bool:
-        room = self._room(evicted)[:, self.kind.hosts]
-        return int(self._counts(room).sum()) >= self.placer.wanted
+        return self.number(evicted) >= self.wanted
+
+    def number(self, evicted: BoolArray) -> int:
+        """How many of the wanted pods all nodes hold with these units gone."""
+        return min(self.wanted, int(self._counts(self._room(evicted)[:, self.kind.hosts]).sum()))
 
     def place(self, evicted: BoolArray) -> Placement | None:
         return self.placer.place(evicted)
+
+    def most(self, evicted: BoolArray) -> Placement | None:
+        return self.placer.most(evicted)
 
     def can_be_back(self, evicted: BoolArray, order: IntArray) -> BoolArray:
         """For each unit of the order, whether the pods still fit, somewhere, with it and those before it back."""
@@ -123,7 +147,7 @@ class CountingPlacer:
         hosts[self.kind.hosts] = True
         rows = np.flatnonzero(self.kind.requests)
         room = self._room(evicted)
-        spare = int(self._counts(room[:, self.kind.hosts]).sum()) - self.placer.wanted
+        spare = int(self._counts(room[:, self.kind.hosts]).sum()) - self.wanted
         back = np.zeros(len(order), dtype=np.bool_)
         for place, unit in enumerate(order.tolist()):
             first, end = usage.firsts[unit], usage.firsts[unit + 1]
@@ -149,27 +173,23 @@ class CountingPlacer:
         """How many pods the nodes of these columns hold."""
         asked = self.kind.requests[self.kind.requests > 0][:, None]
         counts: IntArray = (np.maximum(room, 0) // asked).min(axis=0)
-        return np.minimum(counts, self.placer.wanted)
+        return np.minimum(counts, self.wanted)
 
 
-def placer_in(ground: Ground, domain: Domain) -> RecursionPlacer:
-    """Places all pods with the root in this domain; CLUSTER: wherever it may be."""
+def placer_in(ground: Ground, domain: Domain) -> RecursionPlacer | CountingPlacer:
+    """Places all pods with the root in this domain, by counting if it can; CLUSTER: wherever it may be."""
     root = ground.unit.root
     if domain is not CLUSTER:
         root = replace(root, topology_key=None)
-    return RecursionPlacer(ground, root, domain, tried_pods(root))
-
-
-def quickest(placer: RecursionPlacer, whole: Placement) -> Placer:
-    """A placer that does the same for as many pods as the placement has, by counting if it can."""
-    placer.wanted = len(whole)
-    ground, root = placer.ground, placer.root
-    if ground.by_amounts and root.is_leaf and root.topology_key is None and len(whole.kind_table) == 1:
-        kinds = set(
-            zip(root.pods.signatures, map(ground.unit.excluded_nodes.get, root.pods.ids), strict=True)
-        )
-        if len(kinds) == 1:
-            return CountingPlacer(placer, whole.kind_table[0])
+    placer = RecursionPlacer(ground, root, domain, tried_pods(root))
+    is_free = root.is_leaf and root.topology_key is None
+    if (
+        is_free
+        and ground.by_amounts
+        and len(set(root.pods.signatures)) == 1
+        and not ground.unit.excluded_nodes
+    ):
+        return CountingPlacer(placer, ground.kinds.kind(root.pods.ids[0], domain))
     return placer
 
 

@@ -10,6 +10,7 @@ When preemption may run at all is for `core.decide`; who is a potential victim i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from muster.core.preemption.ground import Ground
 from muster.core.preemption.hitting_sets import CheapestSet
 from muster.core.preemption.oracle import Oracle, is_small, oracle_of
 from muster.core.preemption.placement import NOWHERE, Placement
-from muster.core.preemption.placers import Placer, RecursionPlacer, placer_in, quickest
+from muster.core.preemption.placers import CountingPlacer, Placer, TreePlacer, placer_in
 from muster.core.preemption.record import preemption_of
 from muster.core.preemption.reprieve import lowest_threshold, reprieved
 from muster.core.preemption.root_domains import cheapest_domains
@@ -36,9 +37,25 @@ from muster.core.trial import Trial
 
 Minimum = Callable[[Recursion], tuple[Trial, Search]]
 """The root's minimum, by the recursion or by search."""
-_Start = tuple[RecursionPlacer, Placement]
 _ENOUGH_FOR_ANOTHER = 2
 """Another domain is looked at if this part of the budget is left."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Start:
+    """A way to place, and a solution for the most pods that it finds room for.
+
+    lowest: the solution is that of the lowest priority threshold at which all of these pods are placed.
+    """
+
+    placer: TreePlacer
+    solution: Solution
+    lowest: bool = False
+
+    @property
+    def number(self) -> int:
+        """How many pods it places."""
+        return len(self.solution.placement)
 
 
 def preempt(recursion: Recursion, units: DisruptionUnits, minimum: Minimum, without: int) -> Preemption:
@@ -52,8 +69,7 @@ def preempt(recursion: Recursion, units: DisruptionUnits, minimum: Minimum, with
     settings = recursion.profile.preemption
     ground = Ground(recursion, victims_of(snapshot, units), Budget(settings.move_budget))
     starts, none = _starts(ground, minimum)
-    number = max((len(placement) for _, placement in starts), default=0)
-    solution = _best(ground, starts) if number > without else None
+    solution = _best(ground, starts) if _most(starts) > without else None
     snapshot.rollback(before)
     if solution is None:
         return Preemption(PreemptionEnd.NO_GAIN if starts else none, steps=ground.budget.spent)
@@ -61,33 +77,41 @@ def preempt(recursion: Recursion, units: DisruptionUnits, minimum: Minimum, with
 
 
 def _starts(ground: Ground, minimum: Minimum) -> tuple[list[_Start], PreemptionEnd]:
-    """Ways to place, each with a placement of the most pods that it finds room for with some or all units gone.
+    """Ways to place as many pods as there is room for, and what it means if there are none.
 
-    And what it means if there are none. In a large cluster the domains that look cheapest for the root are asked first: if all pods fit in one of them, no
+    In a large cluster the domains that look cheapest for the root are asked first: if all pods fit in one of them, no
     more can.
     """
     starts: list[_Start] = []
     if not is_small(ground):
         for domain in cheapest_domains(ground, ground.recursion.profile.preemption.root_candidates):
             if not starts or ground.budget.left > ground.move_budget // _ENOUGH_FOR_ANOTHER:
-                placer = placer_in(ground, domain)
-                placement = _most(ground, placer)
-                starts += [(placer, placement)] if placement is not None else []
-    none = PreemptionEnd.NOT_FOUND
-    if max((len(placement) for _, placement in starts), default=0) < tried_pods(ground.unit.root):
-        whole, end = _with_everybody_gone(ground, minimum)
-        starts += [(placer_in(ground, CLUSTER), whole)] if whole is not None else []
-        none = PreemptionEnd.NO_FIT if end is SearchEnd.EXHAUSTED else none
-    return starts, none
+                starts += _started(ground, placer_in(ground, domain))
+    if _most(starts) == tried_pods(ground.unit.root):
+        return starts, PreemptionEnd.NOT_FOUND
+    anywhere = placer_in(ground, CLUSTER)
+    if isinstance(anywhere, CountingPlacer) and not is_small(ground):
+        return _started(ground, anywhere), PreemptionEnd.NO_FIT
+    whole, end = _with_everybody_gone(ground, minimum)
+    if whole is not None:
+        starts.append(_Start(anywhere, Solution(ground.victims.everybody(), whole, {})))
+    return starts, PreemptionEnd.NO_FIT if end is SearchEnd.EXHAUSTED else PreemptionEnd.NOT_FOUND
 
 
-def _most(ground: Ground, placer: RecursionPlacer) -> Placement | None:
-    """The placement with everybody gone; one with fewer gone is as good if all pods fit."""
+def _most(starts: Sequence[_Start]) -> int:
+    return max((start.number for start in starts), default=0)
+
+
+def _started(ground: Ground, placer: TreePlacer) -> list[_Start]:
+    """The start with this placer, if it places anything: at the lowest threshold, or with everybody gone."""
     everybody = Solution(ground.victims.everybody(), NOWHERE, {})
-    cheap = lowest_threshold(ground, placer, everybody)
-    if cheap is not everybody:
-        return cheap.placement
-    return placer.most(everybody.evicted)
+    if isinstance(placer, CountingPlacer):
+        placer.wanted = placer.number(everybody.evicted)
+    lowest = lowest_threshold(ground, placer, everybody)
+    if lowest is not everybody:
+        return [_Start(placer, lowest, lowest=True)]
+    whole = placer.most(everybody.evicted)
+    return [] if whole is None else [_Start(placer, replace(everybody, placement=whole))]
 
 
 def _with_everybody_gone(ground: Ground, minimum: Minimum) -> tuple[Placement | None, SearchEnd]:
@@ -112,17 +136,19 @@ def _best(ground: Ground, starts: Sequence[_Start]) -> Solution | None:
 
 def _found(ground: Ground, starts: Sequence[_Start]) -> Iterator[Solution]:
     """Solutions for as many pods as can be placed."""
-    whole = max((placement for _, placement in starts), key=len)
-    oracle = oracle_of(ground, whole)
-    for placer, placement in starts:
-        if len(placement) < len(whole):
+    most = _most(starts)
+    oracle = oracle_of(ground, max(starts, key=lambda start: start.number).solution.placement)
+    for start in starts:
+        if start.number < most:
             continue
-        everybody = Solution(ground.victims.everybody(), placement, {})
+        everybody = replace(start.solution, evicted=ground.victims.everybody(), fates={})
         yield everybody
         if oracle is None:
-            yield from _spared(ground, quickest(placer, placement), everybody)
+            start.placer.wanted = most
+            lowest = start.solution if start.lowest else lowest_threshold(ground, start.placer, everybody)
+            yield from _spared(ground, start.placer, lowest, everybody)
             continue
-        known = list(_spared(ground, oracle, everybody))
+        known = list(_spared(ground, oracle, lowest_threshold(ground, oracle, everybody), everybody))
         yield from known
         yield _improved(oracle, min(known, key=lambda item: ground.victims.rank(item.evicted)))
 
@@ -138,9 +164,9 @@ def _improved(oracle: Oracle, known: Solution) -> Solution:
     return search.cheaper_than(better, 0) or better
 
 
-def _spared(ground: Ground, placer: Placer, everybody: Solution) -> Iterator[Solution]:
-    """Steps 3 and 4, and again from all if a victim breaks a budget."""
-    solution = reprieved(ground, placer, lowest_threshold(ground, placer, everybody))
+def _spared(ground: Ground, placer: Placer, lowest: Solution, everybody: Solution) -> Iterator[Solution]:
+    """Step 4 from the lowest threshold, and again from all if a victim breaks a budget."""
+    solution = reprieved(ground, placer, lowest)
     yield solution
     if len(ground.victims.pods_over_budget(solution.evicted)):
         yield reprieved(ground, placer, everybody)
