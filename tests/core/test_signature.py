@@ -1,4 +1,8 @@
+import gc
+import weakref
 from dataclasses import replace
+
+import pytest
 
 from muster.core.signature import SignatureTable
 from muster.model.pod import Container, Pod, PodSpec, Resources
@@ -51,3 +55,30 @@ def test_requests_leave_out_what_is_zero() -> None:
     table = SignatureTable()
 
     assert table[table.intern(made({}, {"cpu": "0", "memory": "5"}))].requests == {"memory": 5, "pods": 1}
+
+
+def test_pods_that_are_gone_are_not_kept_for_their_signatures() -> None:
+    class Watched(Pod):
+        """A pod that can be watched going."""
+
+    table = SignatureTable()
+    pod = Watched(name="p", namespace="default", labels={"own": "1"})
+    gone = weakref.ref(pod)
+    table.intern(pod)
+
+    del pod
+    gc.collect()
+
+    assert gone() is None
+
+
+def test_what_is_known_by_identity_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SignatureTable, "_MOST_IDENTITIES", 100)
+    table = SignatureTable()
+
+    for number in range(1_000):
+        table.intern(made({"own": str(number % 7)}, {"cpu": str(number % 5 + 1)}))
+
+    assert len(table._by_identity) <= 100
+    assert len(table._shape_by_identity) <= 100
+    assert len(table) == 35

@@ -46,14 +46,18 @@ def renumbered(signatures: Iterable[Signature]) -> list[Signature]:
 
 
 class SignatureTable:
-    """Gives each distinct (namespace, labels, spec) an index. Indexes are never given twice by one table."""
+    """Gives each distinct (namespace, labels, spec) an index. Indexes are never given twice by one table.
 
-    _MOST_IDENTITIES = 65536
+    What is known by identity keeps its specs and labels alive, though their pods may be gone; so it is begun anew once it
+    is full, at a few megabytes.
+    """
+
+    _MOST_IDENTITIES = 16_384
 
     def __init__(self) -> None:
         self.signatures: list[Signature] = []
         self._by_content: dict[Hashable, int] = {}
-        self._by_identity: dict[tuple[int, int, str], tuple[Pod, int]] = {}
+        self._by_identity: dict[tuple[int, int, str], tuple[PodSpec, dict[str, str], int]] = {}
         self._shapes: dict[Hashable, int] = {}
         self._shape_by_identity: dict[int, tuple[PodSpec, int]] = {}
         self._taken = 0
@@ -72,12 +76,12 @@ class SignatureTable:
         identity = (id(pod.spec), id(pod.labels), pod.namespace)
         known = self._by_identity.get(identity)
         if known is not None:
-            return known[1]
+            return known[2]
         index = self._index_of(pod)
         if len(self._by_identity) >= self._MOST_IDENTITIES:
             self._by_identity.clear()
-        # With the pod, so that none of the ids is used again.
-        self._by_identity[identity] = (pod, index)
+        # With what has the ids, so that none of them is used again.
+        self._by_identity[identity] = (pod.spec, pod.labels, index)
         return index
 
     def _index_of(self, pod: Pod) -> int:
