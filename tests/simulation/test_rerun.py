@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from random import Random
 
@@ -11,7 +12,9 @@ import pytest
 from muster.core.decision import Decision as CoreDecision
 from muster.core.decision import DecisionCode
 from muster.engine.ports import Change, DecisionInput, DecisionRecord, EventType, LogEntry
-from muster.engine.rerun import NotKeptError, Rerun, rerun, way_back
+from muster.engine.rerun import Moved, RerunQuestion
+from muster.engine.rerun_batches import ClusterAccess, rerun_together
+from muster.engine.rerun_way import way_back
 from muster.model.meta import ObjectKey
 from muster.model.node import Node
 from muster.v1 import scheduler_service_pb2 as spb
@@ -86,6 +89,23 @@ def test_every_decision_of_random_units_comes_out_equal(cluster: Simulated) -> N
         assert_equal(again(cluster, each))
 
 
+def test_decisions_made_again_together_while_the_cluster_changes_come_out_equal(cluster: Simulated) -> None:
+    cluster.apply(*(node(f"n{i}", "4") for i in range(4)))
+    for number in range(12):
+        cluster.apply(*gang(f"g{number}", 2))
+        cluster.schedule("PodGroup", f"g{number}")
+    decisions = cluster.list_decisions()
+
+    with ThreadPoolExecutor(len(decisions)) as pool:
+        asked = [pool.submit(again, cluster, decision) for decision in decisions]
+        for number in range(10):
+            cluster.apply(node(f"late-{number}", "4"))
+
+    assert {code(decision) for decision in decisions} == {"SCHEDULED", "UNSCHEDULABLE"}
+    for each in asked:
+        assert_equal(each.result())
+
+
 def test_decisions_say_what_they_were_made_on(cluster: Simulated) -> None:
     cluster.apply(node("n", "2"), *gang("g", 3))
     first = cluster.schedule("PodGroup", "g").decision
@@ -125,19 +145,28 @@ def log(compacted: int = 0) -> Log:
 
 
 async def test_the_way_back_has_earlier_states_and_what_came_later() -> None:
-    way = await way_back(log(), 2)
+    way = await way_back(log(), 5, [2])
 
-    assert (way.start, way.revision) == (5, 2)
-    assert way.came_later == {ObjectKey("Node", "", "two")}
-    [earlier] = way.earlier.values()
+    [step] = way.steps
+    assert (way.start, step.revision) == (5, 2)
+    assert step.came_later == {ObjectKey("Node", "", "two")}
+    [earlier] = step.earlier.values()
     assert isinstance(earlier, Node)
     assert earlier.unschedulable
 
 
 async def test_what_went_since_is_there_again() -> None:
-    way = await way_back(log(), 4)
+    way = await way_back(log(), 5, [4])
 
-    assert [key.name for key in way.earlier] == ["two"]
+    assert [key.name for key in way.steps[0].earlier] == ["two"]
+
+
+async def test_each_step_takes_back_what_came_after_the_revision_that_it_leads_to() -> None:
+    way = await way_back(log(), 5, [1, 4, 3])
+
+    assert [step.revision for step in way.steps] == [4, 3, 1]
+    assert [sorted(key.name for key in step.earlier) for step in way.steps] == [["two"], ["one"], ["one"]]
+    assert [sorted(key.name for key in step.came_later) for step in way.steps] == [[], [], ["two"]]
 
 
 @pytest.mark.parametrize(
@@ -148,21 +177,47 @@ async def test_what_went_since_is_there_again() -> None:
     ],
 )
 async def test_a_way_that_is_not_kept_is_told(compacted: int, revision: int, why: str) -> None:
-    with pytest.raises(NotKeptError, match=why):
-        await way_back(log(compacted), revision)
+    way = await way_back(log(compacted), 5, [revision])
+
+    assert not way.steps
+    assert way.not_kept[revision].startswith(why)
+
+
+async def test_what_is_not_kept_leaves_newer_revisions_in_reach() -> None:
+    way = await way_back(log(3), 5, [5, 4, 3])
+
+    assert [step.revision for step in way.steps] == [5]
+    assert set(way.not_kept) == {4, 3}
+
+
+async def test_a_way_begins_later_where_the_cluster_went_on() -> None:
+    older = await way_back(log(), 4, [2])
+
+    way = older.beginning_at(await way_back(log(), 5, [older.start]))
+
+    assert (way.start, [step.revision for step in way.steps]) == (5, [4, 2])
+
+
+class Moving:
+    """A cluster whose copy is always a revision further than the way back begins."""
+
+    def __init__(self) -> None:
+        self.asked: list[RerunQuestion] = []
+
+    async def ask(self, question: RerunQuestion) -> Moved:
+        self.asked.append(question)
+        return Moved(question.start + 1)
+
+    async def revision(self) -> int:
+        return 5
 
 
 async def test_a_cluster_that_never_rests_ends_the_attempts() -> None:
-    asked = []
-
-    async def moved(question: object) -> Rerun | None:
-        asked.append(question)
-        return None
-
+    cluster = Moving()
     decision = CoreDecision(ObjectKey("Pod", "default", "p"), DecisionCode.UNSCHEDULABLE)
     record = DecisionRecord("4", 4, 3, decision, input=DecisionInput("digest"))
 
-    found = await rerun(record, log(), moved)
+    [found] = await rerun_together([record], ClusterAccess(log(), cluster.revision, cluster.ask))
 
     assert "changed during each of" in found.not_possible
-    assert len(asked) > 1
+    assert len(cluster.asked) > 1

@@ -56,7 +56,8 @@ from muster.engine.positioned_units import positioned
 from muster.engine.registry import ClusterRegistry, EngineOptions
 from muster.engine.reports import report
 from muster.engine.request_log import RequestLog
-from muster.engine.rerun import Rerun, RerunQuestion, StoredHistory, rerun
+from muster.engine.rerun import Rerun
+from muster.engine.rerun_batches import Reruns
 from muster.engine.selection import matcher, select
 from muster.engine.telemetry_port import EngineTelemetry
 from muster.model.meta import KINDS, ObjectKey
@@ -65,7 +66,6 @@ from muster.validation.pod import PodRules
 from muster.validation.violations import Violation
 
 WATCH_BATCH = 200
-RERUN_SECONDS = 25.0
 
 Answer = TypeVar("Answer")
 
@@ -90,6 +90,7 @@ class Engine:
         self._pod_rules = PodRules()
         self._requests = RequestLog(self._look_up_request)
         self._registry = ClusterRegistry(store, clock, profiles, telemetry, options)
+        self._reruns = Reruns(store, self._durable_revision, self.aside)
 
     async def start(self) -> None:
         """Open the store and begin to schedule. Raises ForeignStoreError, StoreUnavailableError."""
@@ -272,11 +273,13 @@ class Engine:
         return found
 
     async def rerun(self, cluster: str, record: DecisionRecord) -> Rerun:
-        async def ask(question: RerunQuestion) -> Rerun | None:
-            return await self.aside(cluster, question, RERUN_SECONDS)
+        return await self._reruns.rerun(cluster, record)
 
-        await self._service(cluster).durable()
-        return await rerun(record, StoredHistory(self._store, cluster), ask)
+    async def _durable_revision(self, cluster: str) -> int:
+        service = self._service(cluster)
+        revision = service.cluster.state.revision
+        await service.durable()
+        return revision
 
     async def list_decisions(
         self, cluster: str, selection: DecisionFilter, before_revision: int | None, limit: int

@@ -1,20 +1,18 @@
-"""Making a recorded decision again from the same input, to see whether it comes out equal (semantics 5).
+"""Making recorded decisions again from the same input, to see whether they come out equal (semantics 5).
 
-The objects of the snapshot's revision are found by going back from the present along the log. That works for as long as
-the log holds the revisions since then, and the earlier states of all objects that changed since. What no object tells is
-in the record. The decision itself is made aside, on a copy that is put back to that revision.
+They are made aside, on a copy of the cluster that is put back to the revision of each. How to get there is
+`rerun_way`'s to find out, when and together with which others `rerun_batches`'. What no object tells is in the record.
 """
 
 from __future__ import annotations
 
-import asyncio
+import pickle
 import time
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import groupby
 from operator import itemgetter
-from typing import Protocol
 
 from muster.core.decision import Decision
 from muster.core.observer import RecordingObserver
@@ -27,64 +25,22 @@ from muster.engine.decision_input import input_of
 from muster.engine.hierarchy import unit_of_pod
 from muster.engine.nominations import nominated_pods
 from muster.engine.overlay import finished
-from muster.engine.ports import (
-    ClusterWrites,
-    DecisionRecord,
-    EventType,
-    LogEntry,
-    PreemptionWait,
-    Store,
-)
+from muster.engine.ports import ClusterWrites, DecisionRecord, PreemptionWait
 from muster.engine.replica import follow, follow_wait
+from muster.engine.rerun_way import StepBack
 from muster.engine.reservations import Reservation, ReservedNodes
+from muster.engine.side_process import OutOfTimeError
 from muster.engine.simulation import StoppedClock
 from muster.engine.telemetry_port import NullTelemetry, StartedCycle
 from muster.engine.units import build_unit
 from muster.engine.worker_pool import WorkerPool
 from muster.model.meta import POD, ObjectKey
-from muster.model.objects import ClusterObject
 from muster.model.pod import Pod
 
-_BLOCK = 500
 _ABOVE_ALL = 2**31
 """A priority that no unit has."""
 _COMPARED = ("code", "result", "assignments", "preemption", "search")
-
-_ATTEMPTS = 5
 MOST_EVENTS = 10_000
-
-
-class History(Protocol):
-    """The log of one cluster."""
-
-    async def read(self, after_revision: int, limit: int) -> list[LogEntry]:
-        """Entries in ascending order, at most so many."""
-        ...
-
-    async def compacted_revision(self) -> int:
-        """The newest revision whose entry is gone."""
-        ...
-
-
-class StoredHistory:
-    """The log as a store has it, read apart from the event loop."""
-
-    def __init__(self, store: Store, cluster: str) -> None:
-        self._store = store
-        self._cluster = cluster
-
-    async def read(self, after_revision: int, limit: int) -> list[LogEntry]:
-        return await asyncio.to_thread(self._store.read_log, self._cluster, after_revision, limit)
-
-    async def compacted_revision(self) -> int:
-        return await asyncio.to_thread(self._store.compacted_revision, self._cluster)
-
-
-Ask = Callable[["RerunQuestion"], Awaitable["Rerun | None"]]
-
-
-class NotKeptError(Exception):
-    """What the decision was made on is not kept any more, or never was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +55,13 @@ class Rerun:
     differences: tuple[str, ...] = ()
     not_possible: str = ""
     events: tuple[tuple[object, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The cluster is not where the way back starts, but at this revision."""
+
+    revision: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,108 +83,62 @@ class _RecordingTelemetry(NullTelemetry):
 
 
 @dataclass(frozen=True, slots=True)
-class WayBack:
-    """From one revision, the `start`, back to `revision`: earlier states of objects that changed, keys of those that came."""
+class RerunQuestion:
+    """Decides recorded decisions again on a copy of their cluster, which it takes back from one's revision to the next.
+
+    steps: pickled steps of a way back, one leading to the revision of each record's snapshot. records: those of the
+    newest snapshots first.
+    """
 
     start: int
-    revision: int
-    came_later: frozenset[ObjectKey] = frozenset()
-    earlier: dict[ObjectKey, ClusterObject] = field(default_factory=dict)
+    steps: Sequence[bytes]
+    records: Sequence[DecisionRecord]
 
-
-async def rerun(record: DecisionRecord, history: History, ask: Ask) -> Rerun:
-    """What comes of deciding again. Raises what `ask` does."""
-    if not record.input.digest:
-        return Rerun(not_possible="no cycle made this decision, or one that kept no note of its input")
-    for _ in range(_ATTEMPTS):
+    def __call__(self, cluster: Cluster, setting: Setting) -> tuple[Rerun, ...] | Moved:
+        """What came of each, in order; if the time ends, of the first ones, at least one."""
+        if cluster.state.revision != self.start:
+            return Moved(cluster.state.revision)
+        made: list[Rerun] = []
         try:
-            way = await way_back(history, record.snapshot_revision)
-        except NotKeptError as error:
-            return Rerun(not_possible=str(error))
-        found = await ask(RerunQuestion(record, way))
-        if found is not None:
-            return found
-    return Rerun(not_possible=f"the cluster changed during each of {_ATTEMPTS} attempts")
+            made.extend(self._made(cluster, setting))
+        except OutOfTimeError:
+            if not made:
+                made.append(Rerun(not_possible="making it again takes longer than a question may take"))
+        return tuple(made)
+
+    def _made(self, cluster: Cluster, setting: Setting) -> Iterator[Rerun]:
+        steps = iter(self.steps)
+        for record in self.records:
+            while cluster.state.revision != record.snapshot_revision:
+                step: StepBack = pickle.loads(next(steps))  # noqa: S301 - from our own parent
+                _go_back(cluster, step)
+            yield _made_again(cluster, record, setting)
 
 
-async def way_back(history: History, revision: int) -> WayBack:
-    """How to get from the present to a revision. Raises NotKeptError."""
-    compacted = await history.compacted_revision()
-    if revision < compacted:
-        raise NotKeptError(f"revision {revision} is not kept any more: the oldest is {compacted}")
-    present, came, wanted = await _changed_since(history, revision)
-    earlier: dict[ObjectKey, ClusterObject] = {}
-    end = revision
-    while wanted and end > compacted:
-        start = max(compacted, end - _BLOCK)
-        for entry in reversed(
-            [each for each in await history.read(start, end - start) if each.revision <= end]
-        ):
-            for change in entry.changes:
-                key = change.object.key
-                if key in wanted and change.type is not EventType.DELETED:
-                    wanted.discard(key)
-                    earlier[key] = change.object
-        end = start
-    if wanted:
-        text = f"the state of {min(wanted)} at revision {revision} is not kept any more"
-        raise NotKeptError(text if len(wanted) == 1 else f"{text}, nor that of {len(wanted) - 1} others")
-    return WayBack(present, revision, frozenset(came), earlier)
-
-
-async def _changed_since(history: History, revision: int) -> tuple[int, set[ObjectKey], set[ObjectKey]]:
-    """The newest revision, objects that came after the older one, and those that were there and changed."""
-    came: set[ObjectKey] = set()
-    changed: set[ObjectKey] = set()
-    after = revision
-    while entries := await history.read(after, _BLOCK):
-        for entry in entries:
-            for change in entry.changes:
-                key = change.object.key
-                if key not in came and key not in changed:
-                    (came if change.type is EventType.ADDED else changed).add(key)
-        after = entries[-1].revision
-    return after, came, changed
-
-
-@dataclass(frozen=True, slots=True)
-class RerunQuestion:
-    """Decides a recorded decision again on a copy of its cluster."""
-
-    record: DecisionRecord
-    way: WayBack
-
-    def __call__(self, cluster: Cluster, setting: Setting) -> Rerun | None:
-        """What came of it; None if the copy is not where the way starts."""
-        record = self.record
-        if cluster.state.revision != self.way.start:
-            return None
-        if record.profile not in setting.profiles:
-            return Rerun(not_possible=f"profile {record.profile!r} is not defined any more")
-        _go_back(cluster, self.way)
-        _put_back_wait(cluster, record)
-        cluster.failed_bindings.take_over(
-            {pod: dict.fromkeys(nodes, 0) for pod, nodes in record.input.excluded.items()}
-        )
-        cluster.reservations.current = _reservation_of(cluster, record)
-        if cluster.state.get(record.decision.unit) is None:
-            return Rerun(not_possible=f"{record.decision.unit} is not among the objects of that revision")
-        unit = replace(
-            build_unit(cluster, record.decision.unit), search_budget_share=Fraction(record.input.budget_share)
-        )
-        pods = pods_by_ordinal(cluster, unit)
-        digest = input_of(cluster, unit, setting.profiles[record.profile], self.way.revision).digest
-        clock = StoppedClock(setting.now_us)
-        telemetry = _RecordingTelemetry()
-        decider = Decider(cluster, clock, setting.profiles, WorkerPool(0), telemetry)
-        verdict = finished(decider.verdict(unit))
-        again = uncommitted(cluster, pods, verdict, verdict.decision, setting.now_us)
-        return Rerun(
-            again=replace(again, revision=0, input=replace(record.input, digest=digest)),
-            is_same_input=digest == record.input.digest,
-            differences=tuple(differing(record.decision, again.decision)),
-            events=tuple(telemetry.observer.events[:MOST_EVENTS]),
-        )
+def _made_again(cluster: Cluster, record: DecisionRecord, setting: Setting) -> Rerun:
+    """What comes of the decision on the cluster, which is at the revision of its snapshot."""
+    if record.profile not in setting.profiles:
+        return Rerun(not_possible=f"profile {record.profile!r} is not defined any more")
+    if cluster.state.get(record.decision.unit) is None:
+        return Rerun(not_possible=f"{record.decision.unit} is not among the objects of that revision")
+    _put_back_rows(cluster, record)
+    unit = replace(
+        build_unit(cluster, record.decision.unit), search_budget_share=Fraction(record.input.budget_share)
+    )
+    pods = pods_by_ordinal(cluster, unit)
+    digest = input_of(cluster, unit, setting.profiles[record.profile], record.snapshot_revision).digest
+    clock = StoppedClock(setting.now_us)
+    telemetry = _RecordingTelemetry()
+    decider = Decider(cluster, clock, setting.profiles, WorkerPool(0), telemetry)
+    verdict = finished(decider.verdict(unit))
+    again = uncommitted(cluster, pods, verdict, verdict.decision, setting.now_us)
+    cluster.waits.forget(unit.key)
+    return Rerun(
+        again=replace(again, revision=0, input=replace(record.input, digest=digest)),
+        is_same_input=digest == record.input.digest,
+        differences=tuple(differing(record.decision, again.decision)),
+        events=tuple(telemetry.observer.events[:MOST_EVENTS]),
+    )
 
 
 def differing(one: Decision, other: Decision) -> Iterable[str]:
@@ -229,11 +146,11 @@ def differing(one: Decision, other: Decision) -> Iterable[str]:
     return (part for part in _COMPARED if getattr(one, part) != getattr(other, part))
 
 
-def _go_back(cluster: Cluster, way: WayBack) -> None:
+def _go_back(cluster: Cluster, step: StepBack) -> None:
     """Put the objects back; of the rows none is put back, since a cycle reads none but those of the record."""
     state = cluster.state
-    gone = {key: item for key in way.came_later if (item := state.get(key)) is not None}
-    for key, earlier in way.earlier.items():
+    gone = {key: item for key in step.came_later if (item := state.get(key)) is not None}
+    for key, earlier in step.earlier.items():
         present = state.get(key)
         # Another object of that name, or one on its way out: nothing that a cluster goes through leads back from that.
         if present is not None and (present.ordinal, present.deletion_us) != (
@@ -241,9 +158,18 @@ def _go_back(cluster: Cluster, way: WayBack) -> None:
             earlier.deletion_us,
         ):
             gone[key] = present
-    writes = ClusterWrites(cluster.name, 0, way.revision, puts=dict(way.earlier), removed=gone)
-    state.revision = way.revision
+    writes = ClusterWrites(cluster.name, 0, step.revision, puts=step.earlier, removed=gone)
+    state.revision = step.revision
     follow(cluster, writes)
+
+
+def _put_back_rows(cluster: Cluster, record: DecisionRecord) -> None:
+    """What the record says of the unit beside its objects."""
+    _put_back_wait(cluster, record)
+    cluster.failed_bindings.take_over(
+        {pod: dict.fromkeys(nodes, 0) for pod, nodes in record.input.excluded.items()}
+    )
+    cluster.reservations.current = _reservation_of(cluster, record)
 
 
 def _reservation_of(cluster: Cluster, record: DecisionRecord) -> Reservation | None:
