@@ -177,6 +177,8 @@ async def test_a_clock_that_is_put_back_holds_no_unit_longer_than_a_backoff(unlu
 async def test_an_error_in_the_engine_itself_has_the_cluster_loaded_again_and_loses_no_unit(
     unlucky: Unlucky, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
+    unlucky.apply(named("good"))
+    await unlucky.service.durable()
     broken = iter([True])
     cluster = unlucky.service.cluster
     if where == "cycles":
@@ -185,11 +187,11 @@ async def test_an_error_in_the_engine_itself_has_the_cluster_loaded_again_and_lo
     else:
         due = cluster.queue.due
         monkeypatch.setattr(cluster.queue, "due", lambda now: 1 // 0 if next(broken, False) else due(now))
-    unlucky.apply(node("n"), named("good"))
-    await unlucky.service.durable()
 
+    unlucky.apply(named("more"))
     async with asyncio.timeout(SOON):
         while unlucky.service.cluster is cluster:  # noqa: ASYNC110
             await asyncio.sleep(0.001)
 
+    unlucky.apply(node("n"))
     await unlucky.until_bound("good")

@@ -1,8 +1,9 @@
 """The one writer: takes what all clusters have written since the last transaction and commits it together.
 
-Group commit: while one transaction is on its way to disk, the next one fills. Nobody is answered, and no watch hears
-of a revision, before it is durable. If the store refuses a transaction, nothing of it counts: those who wait are
-told, and the clusters concerned are loaded again from the store.
+Group commit: while one transaction is on its way to disk, the next one fills, and it goes on filling for a moment as
+long as the event loop has more to write. Nobody is answered, and no watch hears of a revision, before it is durable. If
+the store refuses a transaction, nothing of it counts: those who wait are told, and the clusters concerned are loaded
+again from the store.
 """
 
 from __future__ import annotations
@@ -16,6 +17,12 @@ from muster.engine.errors import UnavailableError
 from muster.engine.ports import Clock, ClusterWrites, FencedError, Store, StoreUnavailableError
 from muster.engine.telemetry_port import EngineTelemetry
 from muster.telemetry.facts import CommitFacts
+
+GATHER_SECONDS = 0.02
+"""The longest time that a transaction waits for more while the loop is busy: each one costs the loop's thread its turn."""
+QUIET_TURNS = 3
+"""Turns of the loop in which nobody writes, after which it is taken to have nothing to write."""
+MOST_GATHERED = 512
 
 Waiter = asyncio.Future[None]
 
@@ -91,9 +98,19 @@ class Writer:
             await self._wake.wait()
             self._wake.clear()
             while self._dirty:
+                await self._gather()
                 await self._commit_once()
             if self._closing:
                 return
+
+    async def _gather(self) -> None:
+        """Wait while the loop goes on to write, so that many calls share a transaction and a lone one waits for nobody."""
+        end = self._clock.monotonic() + GATHER_SECONDS
+        gathered, quiet = 0, 0
+        while quiet < QUIET_TURNS and gathered < MOST_GATHERED and self._clock.monotonic() < end:
+            before, gathered = gathered, sum(each.open_revisions for each in self._dirty.values())
+            quiet = quiet + 1 if gathered == before else 0
+            await asyncio.sleep(0)
 
     async def _commit_once(self) -> None:
         clusters, self._dirty = self._dirty, {}
