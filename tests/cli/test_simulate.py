@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from tests.cli.conftest import GANG, Command
@@ -77,6 +78,39 @@ def test_a_decision_made_again_is_told_equal(command: Command, manifests: Path) 
 
     assert result.exit_code == 0, result.output
     assert "equal: made again from the same input" in result.stdout
+
+
+def test_the_newest_decisions_are_made_again_together(command: Command, manifests: Path) -> None:
+    command("apply", "-f", str(manifests))
+    command("schedule", "podgroup/crew")
+    made = [each["id"] for each in command.json("decisions")["decisions"] if each["inputDigest"]]
+
+    result = command("replay-decision", "--newest", "50")
+
+    assert made
+    assert result.exit_code == 0, result.output
+    count = "1 decision" if len(made) == 1 else f"{len(made)} decisions"
+    assert f"{count} made again: {len(made)} equal, 0 not" in result.stdout
+
+
+def test_several_decisions_are_told_by_their_ids(command: Command, manifests: Path) -> None:
+    command("apply", "-f", str(manifests))
+    command("schedule", "podgroup/crew")
+    decided = command.json("decisions")["decisions"][0]["id"]
+
+    result = command("replay-decision", decided, decided, "-o", "json")
+
+    assert result.exit_code == 0, result.output
+    assert [(each["id"], each["rerun"]["equal"]) for each in json.loads(result.stdout)] == [
+        (decided, True)
+    ] * 2
+
+
+def test_what_is_to_be_made_again_must_be_said(command: Command) -> None:
+    result = command("replay-decision")
+
+    assert result.exit_code == 2
+    assert "--newest" in result.stderr
 
 
 def test_an_unknown_decision_is_not_made_again(command: Command, manifests: Path) -> None:

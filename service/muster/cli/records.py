@@ -99,7 +99,7 @@ def decisions(session: Session, unit: str | None, codes: tuple[str, ...], limit:
     )
     if unit:
         request.unit.CopyFrom(ref_of(unit, session.namespace))
-    response = call(session, lambda client: _newest(client, request, limit))
+    response = call(session, lambda client: newest(client, request, limit))
     if session.output != TABLE:
         print_message(response, session.output)
         return
@@ -112,7 +112,7 @@ def decisions(session: Session, unit: str | None, codes: tuple[str, ...], limit:
     show(table(("ID", "TIME", "DECISION"), rows))
 
 
-async def _newest(client: Client, request: ListDecisionsRequest, limit: int) -> ListDecisionsResponse:
+async def newest(client: Client, request: ListDecisionsRequest, limit: int) -> ListDecisionsResponse:
     """The first page, and as many more as the limit needs; the token is that of the last page read."""
     whole = ListDecisionsResponse()
     while True:
