@@ -1,17 +1,19 @@
 """A revision that breaks half way leaves nothing behind: the cluster is loaded again from a real store."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from muster.engine.errors import Refusal
+from muster.engine.cluster_service import ClusterService
+from muster.engine.errors import Refusal, UnavailableError
 from muster.engine.mutation import Mutation
+from muster.engine.ports import ClusterWrites, LoadedCluster
 from muster.engine.registry import ClusterRegistry, EngineOptions
 from muster.engine.telemetry_port import NullTelemetry
 from muster.model.node import Node
 from muster.plugins.profile import default_profile
-from muster.store.store import SqlStore
+from muster.store.store import SqlStore, open_store
 from tests.fakes.clock import FakeClock
 
 OVER = Refusal("SERVER_DRAINING", "the test is over")
@@ -42,9 +44,7 @@ async def test_what_a_broken_revision_wrote_is_gone_and_the_cluster_goes_on(
     with pytest.raises(ZeroDivisionError):
         service.write(break_half_way)
 
-    async with asyncio.timeout(30):
-        while not service.available:  # noqa: ASYNC110 - the engine tells nobody when it is back
-            await asyncio.sleep(0)
+    await until_available(service)
     service.write(lambda mutation: put(mutation, "later"))
     await service.durable()
     assert {name for _, name in service.cluster.state.objects["Node"]} == {"kept", "later"}
@@ -61,6 +61,78 @@ def put(mutation: Mutation, name: str) -> tuple[None, bool]:
 def break_half_way(mutation: Mutation) -> tuple[None, bool]:
     put(mutation, "half")
     raise ZeroDivisionError
+
+
+class Surprising(SqlStore):
+    """Raises once what nobody foresaw, in the midst of a commit, or when it is read."""
+
+    surprise = ""
+    loads = 0
+
+    def commit(self, writes: Sequence[ClusterWrites]) -> None:
+        self._raise("commit")
+        super().commit(writes)
+
+    def load_cluster(self, cluster: str) -> LoadedCluster:
+        self._raise("load")
+        self.loads += 1
+        return super().load_cluster(cluster)
+
+    def _raise(self, where: str) -> None:
+        if self.surprise.startswith(where):
+            self.surprise = self.surprise.removeprefix(where).strip()
+            raise RuntimeError(where)
+
+
+@pytest.mark.parametrize("surprise", ["commit", "commit load", "commit load load"])
+async def test_an_error_that_no_port_names_costs_its_transaction_alone(
+    sqlite_database: str, clock: FakeClock, surprise: str
+) -> None:
+    store = Surprising(sqlite_database)
+    registry = await started(store, clock)
+    service = registry.services["default"]
+    service.write(lambda mutation: put(mutation, "kept"))
+    await service.durable()
+
+    store.surprise = surprise
+    service.write(lambda mutation: put(mutation, "lost"))
+    with pytest.raises(UnavailableError):
+        await service.durable()
+    await until_available(service)
+
+    service.write(lambda mutation: put(mutation, "later"))
+    await service.durable()
+    await registry.close(OVER)
+    assert {item.name for item in stored(sqlite_database).objects} == {"kept", "later"}
+
+
+async def test_a_cluster_that_is_in_doubt_for_two_reasons_is_loaded_again_once(
+    sqlite_database: str, clock: FakeClock
+) -> None:
+    store = Surprising(sqlite_database)
+    registry = await started(store, clock)
+    service = registry.services["default"]
+    service.write(lambda mutation: put(mutation, "kept"))
+    await service.durable()
+
+    await asyncio.gather(registry._reload(["default"]), registry._reload(["default"]))
+
+    await registry.close(OVER)
+    assert store.loads == 1
+    assert {name for _, name in service.cluster.state.objects["Node"]} == {"kept"}
+
+
+def stored(url: str) -> LoadedCluster:
+    store = open_store(url)
+    loaded = store.load_cluster("default")
+    store.close()
+    return loaded
+
+
+async def until_available(service: ClusterService) -> None:
+    async with asyncio.timeout(30):
+        while not service.available:  # noqa: ASYNC110 - the engine tells nobody when it is back
+            await asyncio.sleep(0.001)
 
 
 async def test_a_restart_forgets_nothing_before_its_time(store_url: str, clock: FakeClock) -> None:

@@ -84,6 +84,7 @@ class ClusterRegistry:
         self._telemetry = telemetry
         self._options = options
         self._creating = asyncio.Lock()
+        self._loading_again = asyncio.Lock()
         self._pool = WorkerPool(options.workers, on_restart=telemetry.worker_restarted)
         self.side = SideWorker(self.names, on_restart=telemetry.worker_restarted)
         self._writer = Writer(store, clock, telemetry, self._publish, self._reload)
@@ -202,18 +203,27 @@ class ClusterRegistry:
         reloading.add_done_callback(self._reloading.discard)
 
     async def _reload(self, names: list[str]) -> None:
-        """Drop what was assumed and load from the store again, however long that takes."""
+        """Drop what was assumed and load from the store again, however long that takes; once for each doubt."""
         for name in names:
             service = self.services.get(name)
             if service is None:
                 continue
             service.available = False
-            self._writer.abandon(service.cluster, "it is being loaded again")
-            await service.stop()
-            self._writer.abandon(service.cluster, "it is being loaded again")
-            service.refuse_callers(service.being_loaded())
-            self._pool.forget(name)
-            service.replace(await self._load_patiently(name))
+            doubted = service.cluster
+            async with self._loading_again:
+                if service.cluster is doubted:
+                    await self._load_again(service)
+
+    async def _load_again(self, service: ClusterService) -> None:
+        name = service.cluster.name
+        self._writer.abandon(service.cluster, "it is being loaded again")
+        await service.stop()
+        self._writer.abandon(service.cluster, "it is being loaded again")
+        service.refuse_callers(service.being_loaded())
+        self._pool.forget(name)
+        loaded = await self._load_patiently(name)
+        if self.services.get(name) is service:
+            service.replace(loaded)
 
     async def _load_patiently(self, name: str) -> Cluster:
         while True:
@@ -221,7 +231,9 @@ class ClusterRegistry:
                 return await self._load(name, created=not await self._is_stored(name))
             except StoreUnavailableError:
                 _LOG.warning("the store does not answer; cluster %s waits", name)
-                await asyncio.sleep(RELOAD_PAUSE_SECONDS)
+            except Exception:  # noqa: BLE001 - whatever it was: without another try the cluster would be gone for good
+                _LOG.exception("cluster %s cannot be loaded; it waits", name)
+            await asyncio.sleep(RELOAD_PAUSE_SECONDS)
 
     async def _is_stored(self, name: str) -> bool:
         """Whether the store holds the cluster, once what is being committed has been."""
@@ -243,6 +255,8 @@ class ClusterRegistry:
                 await self._compact(service)
             except (FencedError, StoreUnavailableError, UnavailableError):
                 _LOG.warning("cluster %s was not compacted", service.cluster.name)
+            except Exception:  # noqa: BLE001 - one bad cluster must not let all others grow for ever
+                _LOG.exception("the compaction of cluster %s broke", service.cluster.name)
 
     async def _compact(self, service: ClusterService) -> None:
         options, cluster = self._options, service.cluster

@@ -9,6 +9,7 @@ again from the store.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -23,6 +24,8 @@ GATHER_SECONDS = 0.02
 QUIET_TURNS = 3
 """Turns of the loop in which nobody writes, after which it is taken to have nothing to write."""
 MOST_GATHERED = 512
+
+_LOG = logging.getLogger(__name__)
 
 Waiter = asyncio.Future[None]
 
@@ -119,9 +122,10 @@ class Writer:
         started = self._clock.monotonic()
         try:
             await self.run_apart(lambda: self._store.commit(batch))
-        except (FencedError, StoreUnavailableError) as error:
-            lost = self._in_flight
-            self._in_flight = {}
+        except Exception as error:  # noqa: BLE001 - whatever it was: the transaction is undone, and others follow
+            if not isinstance(error, FencedError | StoreUnavailableError):
+                _LOG.exception("a transaction broke")
+            lost, self._in_flight = self._in_flight, {}
             self._tell(batch, started, succeeded=False)
             _resolve(lost.values(), _refusal(str(error)))
             for cluster in clusters.values():
