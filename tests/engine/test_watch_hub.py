@@ -264,3 +264,16 @@ async def test_decisions_that_are_not_selected_move_the_revision() -> None:
     assert [record.revision for batch in by_unit for record in batch.decisions] == [1, 3]
     assert [record.revision for batch in by_code for record in batch.decisions] == [1, 2]
     assert neither == [DecisionBatch((), 4)]
+
+
+async def test_a_watcher_is_told_of_what_was_committed_though_nobody_heard_of_it() -> None:
+    log = Log()
+    log.commit(_entry(1, _changed("told")))
+    watcher = log.watch(0)
+    assert _names(await anext(watcher)) == ["told"]
+
+    log.entries.append(_entry(2, _changed("unheard-of")))
+    log.feed.restart(2)
+    log.commit(_entry(3, _changed("later")))
+
+    assert [name for batch in await _until(watcher, 3) for name in _names(batch)] == ["unheard-of", "later"]

@@ -76,8 +76,13 @@ class ClusterService:
         await self.cycles.stop()
 
     def replace(self, cluster: Cluster) -> None:
-        """Go on with a cluster that was loaded again. The cycles of the old one have been stopped."""
+        """Go on with a cluster that was loaded again. The cycles of the old one have been stopped.
+
+        The store may hold a transaction more than was published: one that happened, though its answer was lost.
+        """
         self.cluster = cluster
+        self.revisions.restart(cluster.state.revision)
+        self.decisions.restart(cluster.state.revision)
         self.cycles = CycleRunner(cluster, self._tools, self._decided, self._in_doubt)
         self.available = True
         self._seen_us = None

@@ -47,6 +47,7 @@ class Ring(Generic[Item]):
         self._items: list[Item] = []
         self._gone = 0
         self._more = asyncio.Event()
+        self._restarts = 0
         self._ended: Refusal | None = None
 
     def publish(self, items: Iterable[Item]) -> None:
@@ -66,6 +67,15 @@ class Ring(Generic[Item]):
             self._gone = 0
         self._wake()
 
+    def restart(self, revision: int) -> None:
+        """All up to here is durable, though it may never have been published: who was not told of it reads the store."""
+        if revision > self.end:
+            self._items.clear()
+            self._gone = self._held = 0
+            self.start = self.end = revision
+            self._restarts += 1
+            self._wake()
+
     def fail(self, error: Refusal) -> None:
         """End all watches with the refusal, at once."""
         self._ended = error
@@ -73,13 +83,13 @@ class Ring(Generic[Item]):
 
     async def after(self, revision: int) -> AsyncIterator[list[Item]]:
         """Runs of items with a greater revision, for ever. Raises the refusal that ended the feed, or cut the watcher off."""
-        caught_up = False
+        caught_up: int | None = None
         while True:
             if self._ended is not None:
                 raise self._ended
             more = self._more
             if revision < self.start:
-                if caught_up:
+                if caught_up == self._restarts:
                     text = f"the watch is at revision {revision}, the feed begins at {self.start}"
                     raise ResourceExhaustedError("WATCHER_TOO_SLOW", text)
                 # The ring may move on while the store reads: what it held then is not in an empty answer.
@@ -89,7 +99,7 @@ class Ring(Generic[Item]):
                     revision = start
                     continue
             else:
-                caught_up = True
+                caught_up = self._restarts
                 items = self._since(revision)
             if items:
                 revision = items[-1].revision
@@ -117,6 +127,10 @@ class RevisionFeed:
     def publish(self, entries: Iterable[LogEntry]) -> None:
         """Durable revisions, in order."""
         self._ring.publish(entries)
+
+    def restart(self, revision: int) -> None:
+        """The cluster was loaded again, at this revision."""
+        self._ring.restart(revision)
 
     def fail(self, error: Refusal) -> None:
         """End all watches."""
@@ -162,6 +176,10 @@ class DecisionFeed:
     def publish(self, records: Iterable[DecisionRecord]) -> None:
         """Durable decisions, in order."""
         self._ring.publish(records)
+
+    def restart(self, revision: int) -> None:
+        """The cluster was loaded again, at this revision."""
+        self._ring.restart(revision)
 
     def fail(self, error: Refusal) -> None:
         """End all watches."""
