@@ -158,7 +158,9 @@ class _HittingSets:
     def mask(self, units: Units) -> BoolArray:
         """The set as a mask [U] over all units."""
         mask = self.oracle.ground.victims.nobody()
-        mask[[self.places[bit.bit_length() - 1] for bit in _bits(units)]] = True
+        width = -(-len(self.places) // 8)
+        bits = np.frombuffer(units.to_bytes(width, "little"), dtype=np.uint8)
+        mask[self.places] = np.unpackbits(bits, bitorder="little", count=len(self.places))
         return mask
 
 

@@ -84,10 +84,29 @@ class Victims:
     def pods_over_budget(self, evicted: BoolArray) -> IntArray:
         """Places of pods past zero in a budget if these units [U] go: the most important ones use budgets up first."""
         over = [
-            members[evicted[self.owners[members]]][max(allowed, 0) :]
-            for allowed, members in zip(self.allowed, self.members, strict=True)
+            members[evicted[owners]][max(allowed, 0) :]
+            for allowed, members, owners in zip(self.allowed, self.members, self._selected, strict=True)
         ]
         return np.unique(np.concatenate(over)) if over else np.zeros(0, dtype=np.int64)
+
+    @cached_property
+    def _selected(self) -> list[IntArray]:
+        """Per budget, the unit of each pod that it selects."""
+        return [self.owners[members] for members in self.members]
+
+    @cached_property
+    def _share_pods(self) -> bool:
+        """Whether two budgets select the same pod."""
+        return len(np.unique(np.concatenate((*self.members, [])))) < sum(map(len, self.members))
+
+    def number_over_budget(self, evicted: BoolArray) -> int:
+        """How many pods are past zero in a budget if these units [U] go."""
+        if self._share_pods:
+            return len(self.pods_over_budget(evicted))
+        gone = (int(np.count_nonzero(evicted[owners])) for owners in self._selected)
+        return sum(
+            max(0, number - max(allowed, 0)) for number, allowed in zip(gone, self.allowed, strict=True)
+        )
 
     def breaking(self, evicted: BoolArray) -> BoolArray:
         """[U] which of the evicted units have a pod over budget."""
@@ -101,7 +120,7 @@ class Victims:
         if not number:
             return (0, _NOBODY, 0, 0, 0)
         return (
-            len(self.pods_over_budget(evicted)),
+            self.number_over_budget(evicted),
             int(self.priorities[evicted].max()),
             sum(self.weights[evicted].tolist()),
             number,
