@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.core import pod_placement
+from muster.core import front_runners, pod_placement
 from muster.core.deltas import NodePut, PodsBound, SignaturesAdded
 from muster.core.pod_placement import PodPlacer
 from muster.core.signature import SignatureTable
@@ -26,11 +26,13 @@ strategies = st.sampled_from(["least", "most", *CURVES])
 weights = st.tuples(*(st.integers(1, 3) for _ in range(4)))
 
 
-@pytest.fixture(params=["one-by-one", "arrays"], scope="module")
+@pytest.fixture(params=["one-by-one", "few-in-front", "arrays"], scope="module")
 def fast_path(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Which of the two fast paths places small batches too."""
+    """Which of the two fast paths places small batches too, and whether the best nodes are often looked for anew."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pod_placement, "_FEW", 10**6 if request.param == "one-by-one" else 0)
+        patch.setattr(pod_placement, "_FEW", 0 if request.param == "arrays" else 10**6)
+        if request.param == "few-in-front":
+            patch.setattr(front_runners, "_MOST", 2)
         yield request.param
 
 

@@ -7,13 +7,14 @@ where nodes changed since, so the next gang of the same shape costs as much as t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from muster.core.arrays import BoolArray, IntArray, Slots
 from muster.core.framework import Profile
+from muster.core.front_runners import FrontRunners, front_runners
 from muster.core.node_table import NodeTable
 from muster.core.signature import Signature
 from muster.core.snapshot import Snapshot
@@ -33,7 +34,7 @@ class KeyRow:
 
     admitted: verdict of the node filters. base: weighted node scores. amounts: requested row and amount.
     exclusive: two such pods can never share a node. one_by_one: no pod filter has a say. scores: of the
-    states of nodes seen lately. The rest says how current it is.
+    states of nodes seen lately. front: the best of all nodes, once asked for. The rest says how current it is.
     """
 
     keys: IntArray
@@ -48,6 +49,7 @@ class KeyRow:
     membership: int
     shifts: tuple[int, ...]
     scores: dict[tuple[int, ...], int] = field(default_factory=dict)
+    front: FrontRunners | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +198,20 @@ class LocalKeys:
             score = self._fit_score(row, state)
         return ((score + int(row.base[slot])) << self._bits) + int(self._name_keys[slot])
 
-    def confirm(self, row: KeyRow) -> None:
-        """All changes so far are in the row: its user has put in the keys of the slots that it changed itself."""
+    def front(self, row: KeyRow) -> FrontRunners:
+        """The nodes of the cluster that rank first in a row that is current."""
+        if row.front is None or row.front.is_overgrown:
+            row.front = front_runners(row.keys)
+        return row.front
+
+    def confirm(self, row: KeyRow, slots: Iterable[int]) -> None:
+        """All changes so far are in the row: its user has put in the keys of the slots that it changed itself.
+
+        slots: those of them of which the front does not know.
+        """
+        if row.front is not None:
+            for slot in slots:
+                row.front.put(slot, int(row.keys[slot]))
         row.position = self._snapshot.changes.position
 
     def _fit_score(self, row: KeyRow, state: tuple[int, ...]) -> int:
@@ -250,6 +264,7 @@ class LocalKeys:
         if changed is not None and len(changed) <= _FEW_CHANGES and row.one_by_one:
             for slot in changed:
                 row.keys[slot] = self.key_after(row, slot, 0) if row.admitted[slot] else REFUSED
+            self.confirm(row, changed)
             return
         if changed is None or 4 * len(changed) > len(row.keys):
             where: _Where = _ALL
@@ -260,6 +275,10 @@ class LocalKeys:
         keys = self._scored(row, where, 1)
         keys[~self._fits(row, signature, where)] = REFUSED
         row.keys[where] = keys
+        if isinstance(where, slice):
+            row.front = None
+        elif row.front is not None:
+            row.front.put_all(where, keys)
 
     def _fits(self, row: KeyRow | Admission, signature: Signature, where: _Where) -> BoolArray:
         fits = row.admitted[where]

@@ -85,6 +85,11 @@ class PodCounts:
             if not (leaving and count.selection.skips_leaving) and count.selects(signature):
                 count.per_slot[slots] += numbers
 
+    def shift_few(self, signature: Signature, slots: list[int], numbers: list[int]) -> None:
+        """As `shift`, of pods that are not leaving."""
+        if self._counts:
+            self.shift(signature, np.array(slots, dtype=np.intp), np.array(numbers), leaving=False)
+
     def mark_leaving(self, signature: Signature, slot: int) -> None:
         """One pod got a deletion mark: selections that skip such pods count one less."""
         for count in self._counts.values():

@@ -9,12 +9,12 @@ minimum, and then the whole sequence is simply the largest entries in order. Oth
 from __future__ import annotations
 
 from dataclasses import dataclass
-from heapq import heapify, heappop, heapreplace
 
 import numpy as np
 
 from muster.core.arrays import BoolArray, IntArray, Slots
 from muster.core.framework import Profile
+from muster.core.front_runners import FrontRunners, largest, leading
 from muster.core.local_keys import REFUSED, KeyRow, LocalKeys
 from muster.core.signature import Signature
 from muster.core.snapshot import Snapshot
@@ -87,9 +87,10 @@ class PodPlacer:
     def _place_batch(self, signature: Signature, count: int, within: Slots | None) -> Slots:
         row = self.keys.row(signature)
         if count <= _FEW and row.one_by_one:
-            return self._place_few(signature.index, row, count, within)
+            front = self.keys.front(row) if within is None else leading(row.keys, within, count)
+            return self._place_few(signature.index, row, count, front)
         keys = row.keys if within is None else row.keys[within]
-        heads = _largest(keys, count)
+        heads = largest(keys, count)
         if not len(heads):
             return _NOWHERE
         candidates = heads if within is None else within[heads]
@@ -99,34 +100,22 @@ class PodPlacer:
         self._snapshot.assume_many(signature.index, candidates[used], numbers[used])
         return candidates[picks]
 
-    def _place_few(self, index: int, row: KeyRow, count: int, within: Slots | None) -> Slots:
-        """One at a time, scoring again only the node just taken.
-
-        As many nodes as pods are looked at: each pod takes one of them from the front, so no other comes in reach.
-        """
-        keys = row.keys if within is None else row.keys[within]
-        places = _largest(keys, count)
-        slots = places if within is None else within[places]
-        heap = list(zip((-keys[places]).tolist(), slots.tolist(), strict=True))
-        heapify(heap)
+    def _place_few(self, index: int, row: KeyRow, count: int, front: FrontRunners) -> Slots:
+        """One at a time, scoring again only the node just taken."""
         taken: dict[int, int] = {}
         order: list[int] = []
-        while heap and len(order) < count:
-            slot = heap[0][1]
+        while len(order) < count:
+            slot = front.first()
+            if slot is None:
+                break
             order.append(slot)
             number = taken[slot] = taken.get(slot, 0) + 1
             key = self.keys.key_after(row, slot, number)
             row.keys[slot] = key
-            if key == REFUSED:
-                heappop(heap)
-            else:
-                heapreplace(heap, (-key, slot))
-        if len(taken) == 1:
-            self._snapshot.assume(index, order[0], len(order))
-        elif taken:
-            used = np.fromiter(taken, dtype=np.intp, count=len(taken))
-            self._snapshot.assume_many(index, used, np.fromiter(taken.values(), np.int64, len(taken)))
-        self.keys.confirm(row)
+            front.replace_first(slot, key)
+        if taken:
+            self._snapshot.assume_few(index, list(taken), list(taken.values()))
+        self.keys.confirm(row, () if front is row.front else taken)
         return np.array(order, dtype=np.intp)
 
 
@@ -136,20 +125,6 @@ def placer_of(snapshot: Snapshot, profile: Profile) -> PodPlacer:
     if not isinstance(placer, PodPlacer):
         placer = snapshot.derived[profile] = PodPlacer(snapshot, profile)
     return placer
-
-
-def _largest(keys: IntArray, count: int) -> Slots:
-    """Places of the up to `count` largest keys that are not REFUSED, in any order."""
-    if count == 1 and len(keys):
-        best: Slots = np.array([int(keys.argmax())], dtype=np.intp)
-        return best[keys[best] >= 0]
-    admitted = keys >= 0
-    if count >= len(keys) or 4 * np.count_nonzero(admitted) < len(keys):
-        # Equal keys, as those of refused nodes are, make partitions slow.
-        places = np.flatnonzero(admitted)
-        return places if count >= len(places) else places[np.argpartition(keys[places], -count)[-count:]]
-    places = np.argpartition(keys, -count)[-count:]
-    return places[admitted[places]]
 
 
 @dataclass(slots=True)

@@ -39,7 +39,9 @@ _FEW_SLOTS = 128
 _FEW_GROUPS = 16
 """Up to so many groups are taken one by one, more in columns."""
 _LEAST_FREE = -(2**62)
-_Assumed = tuple[int, Slots | int, IntArray | int]
+_VERY_FEW_SLOTS = 8
+"""Up to so many slots are quicker one by one."""
+_Assumed = tuple[int, Slots | list[int] | int, IntArray | list[int] | int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,6 +130,14 @@ class Snapshot:
         self._journal.append((signature, slots, counts))
         self._shift_many(signature, slots, counts)
 
+    def assume_few(self, signature: int, slots: list[int], counts: list[int]) -> None:
+        """As `assume_many`, for a handful of slots."""
+        if len(slots) > _VERY_FEW_SLOTS:
+            self.assume_many(signature, np.array(slots, dtype=np.intp), np.array(counts, dtype=np.int64))
+            return
+        self._journal.append((signature, slots, counts))
+        self._shift_few(signature, slots, counts)
+
     def depart(self, signature: int, slots: Slots, counts: IntArray) -> None:
         """Take leaving pods of one signature as gone from several distinct nodes."""
         self._journal.append(_Departed(signature, slots, counts))
@@ -146,10 +156,12 @@ class Snapshot:
                     self._shift_departed(signature, slots, -counts)
                 case _Lent(slots=slots, amounts=amounts):
                     self._shift_lent(slots, -amounts)
-                case (signature, int(slot), counts):
-                    self._shift_one(signature, slot, -int(counts))
+                case (signature, int(slot), int(count)):
+                    self._shift_one(signature, slot, -count)
+                case (signature, list(slots), list(counts)):
+                    self._shift_few(signature, slots, [-count for count in counts])
                 case (signature, slots, counts):
-                    self._shift_many(signature, slots, -np.asarray(counts))
+                    self._shift_many(signature, np.asarray(slots), -np.asarray(counts))
 
     def confirm(self, delta: PodsBound) -> bool:
         """Let what is assumed become bound pods, if it is exactly what the delta binds; else nothing changes.
@@ -175,11 +187,9 @@ class Snapshot:
             if not isinstance(entry, tuple):
                 raise TypeError("pods that are only taken as gone cannot be confirmed")
             signature, slots, counts = entry
-            if isinstance(slots, int):
-                assumed[signature, slots] += int(counts)
-            else:
-                for slot, count in zip(slots.tolist(), np.asarray(counts).tolist(), strict=True):
-                    assumed[signature, slot] += count
+            each = np.atleast_1d(np.asarray(slots)).tolist()
+            for slot, count in zip(each, np.atleast_1d(np.asarray(counts)).tolist(), strict=True):
+                assumed[signature, slot] += count
         return assumed
 
     @property
@@ -320,6 +330,14 @@ class Snapshot:
         self.pods.shift(signature, [slot], [count])
         self._counts.shift(self.signatures[signature], slot, count, leaving=False)
         self.changes.add(slot)
+
+    def _shift_few(self, signature: int, slots: list[int], counts: list[int]) -> None:
+        requests, free = self._requests[signature], self.nodes.free
+        for slot, count in zip(slots, counts, strict=True):
+            free[:, slot] -= requests if count == 1 else requests * count
+        self.pods.shift(signature, slots, counts)
+        self._counts.shift_few(self.signatures[signature], slots, counts)
+        self.changes.extend(slots)
 
     def _shift_many(self, signature: int, slots: Slots, counts: IntArray) -> None:
         self._take(self._requests[signature], slots, counts)

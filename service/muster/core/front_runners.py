@@ -1,0 +1,100 @@
+"""The nodes with the highest keys of a row, in a heap that outlives the unit it was made for.
+
+A pass over the keys of all nodes finds some hundreds of them, and the lowest of those is the floor: no node outside the
+heap ranks above it until its key changes, of which the heap is told. So small groups in a row take their nodes from the
+front without looking at all others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush, heapreplace
+
+import numpy as np
+
+from muster.core.arrays import IntArray, Slots
+
+_MOST = 256
+_SURPLUS = 8
+"""A heap grown by as many times its size holds little but entries that have been overtaken."""
+
+
+@dataclass(slots=True)
+class FrontRunners:
+    """keys: the row's, which whoever changes them tells of; the highest first, negative ones never.
+
+    heap: negated keys with their slots; an entry counts only while it is the slot's key.
+    """
+
+    keys: IntArray
+    floor: int
+    heap: list[tuple[int, int]]
+
+    def put(self, slot: int, key: int) -> None:
+        """The slot has this key now."""
+        if key >= self.floor:
+            heappush(self.heap, (-key, slot))
+
+    def put_all(self, slots: Slots, keys: IntArray) -> None:
+        """The slots have these keys now."""
+        for place in np.flatnonzero(keys >= self.floor).tolist():
+            heappush(self.heap, (-int(keys[place]), int(slots[place])))
+
+    def first(self) -> int | None:
+        """The slot with the highest key; None if no key is 0 or above."""
+        while True:
+            while self.heap:
+                key, slot = self.heap[0]
+                if self.keys[slot] == -key:
+                    return slot
+                heappop(self.heap)
+            if not self.floor:
+                return None
+            self._look_again()
+
+    def replace_first(self, slot: int, key: int) -> None:
+        """The slot that is first has another key now."""
+        if key >= self.floor:
+            heapreplace(self.heap, (-key, slot))
+        else:
+            heappop(self.heap)
+
+    @property
+    def is_overgrown(self) -> bool:
+        return len(self.heap) > _SURPLUS * _MOST
+
+    def _look_again(self) -> None:
+        fresh = front_runners(self.keys)
+        self.floor, self.heap = fresh.floor, fresh.heap
+
+
+def front_runners(keys: IntArray) -> FrontRunners:
+    """Of a row of keys, which are distinct unless negative."""
+    slots = largest(keys, _MOST)
+    floor = int(keys[slots].min()) if len(slots) == _MOST else 0
+    return FrontRunners(keys, floor, _heap(keys, slots))
+
+
+def leading(keys: IntArray, within: Slots, count: int) -> FrontRunners:
+    """Enough of some slots for `count` pods: each takes one of them from the front, so no other comes in reach."""
+    return FrontRunners(keys, 0, _heap(keys, within[largest(keys[within], count)]))
+
+
+def _heap(keys: IntArray, slots: Slots) -> list[tuple[int, int]]:
+    heap = list(zip((-keys[slots]).tolist(), slots.tolist(), strict=True))
+    heapify(heap)
+    return heap
+
+
+def largest(keys: IntArray, count: int) -> Slots:
+    """Places of the up to `count` largest keys that are not negative, in any order."""
+    if count == 1 and len(keys):
+        best: Slots = np.array([int(keys.argmax())], dtype=np.intp)
+        return best[keys[best] >= 0]
+    admitted = keys >= 0
+    if count >= len(keys) or 4 * np.count_nonzero(admitted) < len(keys):
+        # Equal keys, as those of refused nodes are, make partitions slow.
+        places = np.flatnonzero(admitted)
+        return places if count >= len(places) else places[np.argpartition(keys[places], -count)[-count:]]
+    places = np.argpartition(keys, -count)[-count:]
+    return places[admitted[places]]
