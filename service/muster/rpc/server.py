@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import cast
 
 import grpc
+from google.protobuf.descriptor_pool import DescriptorPool
 from grpc import aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
@@ -27,6 +28,7 @@ from muster.rpc.gate import Gate
 from muster.rpc.limits import MAX_REQUEST_BYTES, ServingLimits
 from muster.rpc.pagination import KeptLists, PageTokens
 from muster.rpc.reading import Reading
+from muster.rpc.reflection import Symbols
 from muster.rpc.scheduler_servicer import SchedulerServicer
 from muster.rpc.telemetry_port import NullRpcTelemetry, RpcTelemetry
 from muster.v1 import (
@@ -153,7 +155,8 @@ class RpcServer:
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         if self._options.reflection:
             names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
-            reflection.enable_server_reflection(names, self._server)
+            # To reflection a pool is what finds by name.
+            reflection.enable_server_reflection(names, self._server, cast("DescriptorPool", Symbols()))
 
     def _bind_tcp(self, address: str) -> str:
         host = address.rpartition(":")[0]
