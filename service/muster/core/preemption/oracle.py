@@ -89,19 +89,19 @@ class Oracle:
         known = self._answers.fitting(left)
         if known is not None:
             return known
-        packing = self._packed(left)
+        packing = self._answers.adjusted(left) or self._packed(left)
         self._answers.keep(left, packing)
         return packing
 
     def _packed(self, left: IntArray) -> DomainPacking:
-        """The packing for a room that nothing is known of: everything tried, or one before adjusted, or packed anew."""
+        """The packing for a room that nothing is known of."""
         if self._backtracking is not None:
             packing, tried = self._backtracking.place(left.tolist(), _MOST_TRIED)
             self.ground.budget.spend(_BACKTRACKING + tried)
             if packing.verdict is not Verdict.UNKNOWN:
                 domains = chosen_domains(self._problem, self.ground.snapshot.nodes, packing)
                 return DomainPacking(packing, domains)
-        return self._answers.adjusted(left) or self._anew(self._room.of_problem(left))
+        return self._anew(self._room.of_problem(left))
 
     def _anew(self, room: IntArray) -> DomainPacking:
         amounts = scaled(self._room.demand, room, self._problem.hosts, self._supply)

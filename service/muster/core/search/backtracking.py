@@ -24,15 +24,12 @@ Amounts = list[list[int]]
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """Equal pods under the same constraints. chain: places of these among all. wants: leaf and how many it wants."""
+    """Equal pods under the same constraints. chain: places of these among all. wants: leaf and how many; number: in all."""
 
     kind: int
     chain: tuple[int, ...]
     wants: tuple[tuple[int, int], ...]
-
-    @property
-    def number(self) -> int:
-        return sum(number for _, number in self.wants)
+    number: int
 
     @property
     def outermost(self) -> int:
@@ -199,7 +196,10 @@ def backtracking_of(
     _collect(problem.root, (), keys, wants)
     slots = problem.slots[list(useful)]
     labels = [nodes.column(key).codes[slots].tolist() for key in keys]
-    items = [_Item(kind, chain, tuple(known)) for (chain, kind), known in wants.items()]
+    items = [
+        _Item(kind, chain, tuple(known), sum(number for _, number in known))
+        for (chain, kind), known in wants.items()
+    ]
     hosts: list[list[bool]] = problem.hosts[:, list(useful)].tolist()
     return Backtracking(tuple(_largest_first(items, demand)), tuple(useful), hosts, labels, demand)
 
