@@ -15,6 +15,7 @@ SECONDS = 5
 JOBS = 1
 GHZ = .tools/bin/ghz
 GHZ_VERSION = v0.120.0
+GANGS = .tools/bin/gangs
 LOCK = pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
 SERVE_ARGS =
 
@@ -43,8 +44,9 @@ serve: setup ## serve on ./muster.db, or as SERVE_ARGS="--store URL ..." says
 test: setup ## run all tests, on SQLite and PostgreSQL
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) $(TEST_ARGS)
 
-storms: setup ## let SEEDS=n storms loose on the queue, 500 steps each
-	MUSTER_STORM_SEEDS=$(SEEDS) $(BIN)/python -m pytest -q -n $(TEST_WORKERS) tests/properties/test_queue_storm.py
+storms: setup ## let SEEDS=n storms loose on pods and gangs, on trees, and on the store
+	MUSTER_STORM_SEEDS=$(SEEDS) $(BIN)/python -m pytest -q -n $(TEST_WORKERS) tests/properties/test_queue_storm.py \
+	  tests/properties/test_store_storm.py
 
 soak: SECONDS = 600
 soak: setup ## churn on 5 000 nodes for SECONDS=n (600): memory, database, calls; OUT=FILE.png for their course
@@ -94,12 +96,13 @@ bench: setup ## measure all rows, or those that ONLY=PATTERN names; OUT=FILE for
 bench-short: setup ## ratios and growth alone, in under two minutes, as `make test` does too
 	$(BIN)/python -m pytest -q tests/bench
 
-load: setup ## calls from many connections by ghz: ONLY=PATTERN, SECONDS=n a case, OUT=FILE
+load: setup ## calls from many connections by ghz, and gangs by a Go client: ONLY=PATTERN, SECONDS=n a case, OUT=FILE
 	@test -x $(GHZ) || ! command -v go >/dev/null || GOBIN='$(CURDIR)/$(dir $(GHZ))' go install github.com/bojand/ghz/cmd/ghz@$(GHZ_VERSION)
-	@if test -x $(GHZ); then \
-	  $(BIN)/python -m tests.load.run --ghz $(GHZ) --seconds $(SECONDS) $(if $(OUT),--out '$(OUT)') $(if $(ONLY),--only '$(ONLY)'); \
+	@! command -v go >/dev/null || (cd clients/go && go build -o '$(CURDIR)/$(GANGS)' ./cmd/gangs)
+	@if test -x $(GHZ) && test -x $(GANGS); then \
+	  $(BIN)/python -m tests.load.run --ghz $(GHZ) --gangs $(GANGS) --seconds $(SECONDS) $(if $(OUT),--out '$(OUT)') $(if $(ONLY),--only '$(ONLY)'); \
 	else \
-	  echo 'make load needs ghz $(GHZ_VERSION): install Go and run it again, or put the program at $(GHZ)'; \
+	  echo 'make load needs ghz $(GHZ_VERSION) and the program clients/go/cmd/gangs: install Go and run it again, or put them at $(GHZ) and $(GANGS)'; \
 	fi
 
 clients-go: ## build the Go client

@@ -16,13 +16,12 @@ from dataclasses import replace
 from muster.core.decision import Decision
 from muster.core.tree import Unit
 from muster.engine.api import BindingFailed, Bound, PhaseChanged, PodReport, Removed, ReportCall
-from muster.engine.binder import commit_decision, still_holds
+from muster.engine.binder import commit_decision, set_back, still_holds
 from muster.engine.hierarchy import is_initially_scheduled
 from muster.engine.mutation import Mutation
 from muster.engine.ports import DecisionRecord, LoadedCluster, UnitState
 from muster.engine.queueing_hints import FREEING, EventKind
 from muster.engine.reports import report
-from muster.model.group import PodGroup
 from muster.model.meta import KINDS, ObjectKey
 from muster.model.node import Node, Taint
 from muster.model.objects import ClusterObject
@@ -32,6 +31,7 @@ from muster.model.selectors import NO_SCHEDULE
 from tests import dsl
 from tests.engine.queue_worlds import ours
 from tests.engine.tree_cluster import PROFILE, TreeCluster, leaf, with_minimum
+from tests.properties.tree_places import Places
 
 SECOND_US = 1_000_000
 NODES = [f"n{i}" for i in range(5)]
@@ -86,10 +86,10 @@ class Storm(TreeCluster):
         act()
 
     def rest(self) -> None:
-        """The noise stops: what is in work ends, and all backoffs do."""
+        """The noise stops: what is in work ends, all backoffs do, and bindings that failed are forgiven."""
         self._end_cycle()
         self.story.append("rest")
-        for _ in range(3):
+        for _ in range(6):
             self._run()
             self._pass_time(61)
         self._run()
@@ -113,8 +113,20 @@ class Storm(TreeCluster):
                 queue.failed_again(row.key, self.now_us, needs)
                 failures.repeat(queue.rows[row.key])
                 return True
-        self.commit(*self.decided(row.key))
+        self._decide(row.key)
         return True
+
+    def _decide(self, key: ObjectKey) -> None:
+        unit, decision = self.decided(key)
+        if self._is_ready(unit):
+            self.commit(unit, decision)
+
+    def _is_ready(self, unit: Unit) -> bool:
+        """Whether the unit may be tried; it is gated if not."""
+        is_ready = unit.root.admissible or unit.key in self.cluster.layouts.faults
+        if not is_ready:
+            set_back(Mutation(self.cluster, self.now_us), unit.key)
+        return is_ready
 
     def commit(self, unit: Unit, decision: Decision) -> DecisionRecord:
         cluster = self.cluster
@@ -137,11 +149,11 @@ class Storm(TreeCluster):
         """A worker gets a unit, and answers some steps later."""
         if self._held is not None or (row := self.cluster.queue.pop()) is None:
             return
-        unit, decision = self.decided(row.key)
-        snapshot = self.cluster.feed.snapshot
-        snapshot.rollback(0)
-        self._held = (unit, decision, self.cluster.state.revision)
         self.story.append(f"begin {row.key}")
+        unit, decision = self.decided(row.key)
+        self.cluster.feed.snapshot.rollback(0)
+        if self._is_ready(unit):
+            self._held = (unit, decision, self.cluster.state.revision)
 
     def _end_cycle(self) -> None:
         held, self._held = self._held, None
@@ -154,26 +166,43 @@ class Storm(TreeCluster):
             cluster.queue.landed(key)
             return
         changed = cluster.state.revision != revision
-        confirmed = still_holds(cluster, unit, PROFILE, decision, changed=changed)
+        confirmed = None
+        if cluster.layouts.changed_at.get(key, 0) <= revision:
+            confirmed = still_holds(cluster, unit, PROFILE, decision, changed=changed)
         if confirmed is not None:
             self.commit(unit, confirmed)
         else:
-            self.commit(*self.decided(key))
+            self._decide(key)
 
     def _put_pod(self) -> None:
         group = self.random.choice([*GANGS, ""])
-        name = f"{group}-{self.random.randrange(MEMBERS + 1)}" if group else self.random.choice(SINGLES)
+        if not group:
+            self.put_single()
+            return
+        spec = dsl.pod(cpu=str(int(group[1]) % 2 + 1), priority=self.gangs[group].spec.priority or 0)
+        self.put_member(group, self.random.randrange(MEMBERS + 1), spec)
+
+    def put_member(self, group: str, number: int, spec: Pod) -> None:
+        """A pod of a group, unless it is there; now and then with a scheduling gate."""
+        name = f"{group}-{number}"
+        if not self.has_name(name):
+            self._apply(replace(ours(spec, group=group), name=name, gates=self._gates()))
+
+    def put_single(self) -> None:
+        """A pod without a group, unless it is there; now and then others have bound it already."""
+        name, chosen = self.random.choice(SINGLES), self.random.choice
         if self.has_name(name):
             return
-        chosen = self.random.choice
         spec = dsl.pod(
-            cpu=str(int(group[1]) % 2 + 1 if group else chosen((1, 2, 5))),
-            priority=(self.gangs[group].spec.priority or 0) if group else chosen((0, 0, 3)),
-            node_selector={"disk": "ssd"} if not group and chosen((False, True)) else {},
+            cpu=str(chosen((1, 2, 5))),
+            priority=chosen((0, 0, 3)),
+            node_selector={"disk": "ssd"} if chosen((False, True)) else {},
         )
-        gates = ("wait",) if chosen(range(9)) == 0 else ()
-        on = chosen(NODES) if not group and self._could_run(spec) else ""
-        self._apply(replace(ours(spec, group=group, on=on), name=name, gates=gates))
+        on = chosen(NODES) if self._could_run(spec) else ""
+        self._apply(replace(ours(spec, on=on), name=name, gates=self._gates()))
+
+    def _gates(self) -> tuple[str, ...]:
+        return ("wait",) if not self.random.randrange(9) else ()
 
     def _could_run(self, spec: Pod) -> bool:
         """Others bind some pods, but no more than there is room for on any node."""
@@ -194,11 +223,15 @@ class Storm(TreeCluster):
             dsl.node(
                 name,
                 str(max(used, chosen((0, 1, 2, 3, 4, 6)))),
-                labels={"zone": "a" if name[1] < "2" else "b", "disk": chosen(("ssd", "hdd"))},
+                labels={**self.place_of(name), "disk": chosen(("ssd", "hdd"))},
                 taints=(DEDICATED,) if chosen(range(5)) == 0 else (),
                 unschedulable=chosen(range(6)) == 0,
             )
         )
+
+    def place_of(self, node: str) -> dict[str, str]:
+        """The labels that say where a node stands, which never change."""
+        return {"zone": "a" if node[1] < "2" else "b"}
 
     def _put_gang(self) -> None:
         gang = self.gangs[self.random.choice(GANGS)]
@@ -347,36 +380,19 @@ class Storm(TreeCluster):
     def sleepers(self) -> Iterator[str]:
         """Units that wait though the nodes that admit them have room. For the end: nothing leaves, all backoffs are over."""
         for key, row in self.cluster.queue.rows.items():
-            if row.state is UnitState.GATED:
-                continue
-            pods = [pod for pod in self._members(key) if pod.is_member]
-            waiting = [pod for pod in pods if not pod.node_name and not pod.gates]
-            gang = self.cluster.state.group(key)
-            minimum = gang.spec.required_minimum if isinstance(gang, PodGroup) else 1
-            missing = max(1, minimum - sum(bool(pod.node_name) for pod in pods))
-            constraint = gang.spec.topology_key if isinstance(gang, PodGroup) else None
-            if waiting and self._fitting(waiting, pods, constraint) >= missing:
-                yield f"{key} sleeps: {row}"
+            if row.state is not UnitState.GATED and self.could_run(key):
+                yield f"{key} sleeps: {row}, {self.free()}"
 
-    def _members(self, key: ObjectKey) -> list[Pod]:
-        name = key.name
-        return [
-            pod for pod in self.pods() if (pod.group == name if key.kind == "PodGroup" else pod.name == name)
-        ]
+    def could_run(self, key: ObjectKey) -> bool:
+        """Whether there is room for a pod, or for what a group is short of, beside all that runs."""
+        state, places = self.cluster.state, Places(self.cluster.state, self.free(), self._admits)
+        root = state.group(key)
+        if root is not None:
+            return places.could_grow(root)
+        pod = state.pod(key.namespace, key.name)
+        return pod is not None and not pod.gates and places.has_room(pod)
 
-    def _fitting(self, waiting: list[Pod], pods: list[Pod], constraint: str | None) -> int:
-        """How many of equal pods fit on nodes that admit them; in the best of their domains."""
-        pod, free, by_domain = waiting[0], self.free(), Counter[str]()
-        nodes = self.cluster.state.objects["Node"].values()
-        pinned = {each.node_name for each in pods if each.node_name} if constraint else set()
-        pins = {node.labels.get(constraint or "") for node in nodes if node.name in pinned}
-        excluded = set(self.cluster.failed_bindings.get(pod.ordinal, ()))
-        for node in nodes:
-            assert isinstance(node, Node)
-            selected = all(node.labels.get(key) == value for key, value in pod.spec.node_selector.items())
-            if node.unschedulable or node.taints or not selected or node.name in excluded:
-                continue
-            domain = node.labels[constraint] if constraint else ""
-            if not pins or pins == {domain}:
-                by_domain[domain] += max(0, free[node.name]) // pod_requests(pod.spec)["cpu"]
-        return min(len(waiting), max(by_domain.values(), default=0))
+    def _admits(self, node: Node, pod: Pod) -> bool:
+        selected = all(node.labels.get(key) == value for key, value in pod.spec.node_selector.items())
+        excluded = self.cluster.failed_bindings.get(pod.ordinal, ())
+        return selected and not node.unschedulable and not node.taints and node.name not in excluded

@@ -55,19 +55,23 @@ class TreeEngine:
         return self.service.cluster.state
 
     async def start(self) -> None:
-        store, profiles = SqlStore(self._url), {PROFILE.name: PROFILE}
+        profiles = {PROFILE.name: PROFILE}
         self._engine = Engine(
-            store, self.clock, self._ids, profiles, NullTelemetry(), EngineOptions(workers=1)
+            self.new_store(), self.clock, self._ids, profiles, NullTelemetry(), EngineOptions(workers=1)
         )
         await self._engine.start()
         service = self.service
-        decided = service.cycles._decided
+        decided = service._decided
 
         def judge(record: DecisionRecord) -> None:
             self.faults += committed_faults(self.state, record)
             decided(record)
 
-        service.cycles._decided = judge
+        # Those of a cluster that is loaded again are judged as well.
+        service.cycles._decided = service._decided = judge  # type: ignore[method-assign]
+
+    def new_store(self) -> SqlStore:
+        return SqlStore(self._url)
 
     async def stop(self) -> None:
         assert self._engine is not None
@@ -252,8 +256,13 @@ def holds(state: ClusterState, group: AnyGroup) -> bool:
     """Whether what is bound, or finished in a tree that was scheduled, meets the group's minimum."""
     minimum = group.spec.required_minimum
     if isinstance(group, PodGroup):
-        return sum(_counts(state, group, pod) for pod in members_of(state, group)) >= minimum
+        return held_pods(state, group) >= minimum
     return sum(holds(state, child) for child in children_of(state, group)) >= minimum
+
+
+def held_pods(state: ClusterState, group: PodGroup) -> int:
+    """How many pods of a leaf count for its minimum without being placed."""
+    return sum(_counts(state, group, pod) for pod in members_of(state, group))
 
 
 def _counts(state: ClusterState, group: AnyGroup, pod: Pod) -> bool:
@@ -272,13 +281,13 @@ def is_scheduled(group: AnyGroup) -> bool:
 def is_admissible(state: ClusterState, group: AnyGroup) -> bool:
     if group.deletion_us is not None:
         return False
+    minimum = group.spec.required_minimum
     if isinstance(group, PodGroup):
-        pods = members_of(state, group)
-        held = sum(_counts(state, group, pod) for pod in pods)
-        waiting = sum(pod.is_member and not pod.node_name for pod in pods)
-        return held + waiting >= group.spec.required_minimum
-    able = sum(is_admissible(state, child) for child in children_of(state, group))
-    return able >= group.spec.required_minimum
+        held = held_pods(state, group)
+        waiting = [pod for pod in members_of(state, group) if pod.is_member and not pod.node_name]
+        is_held_back = held < minimum and any(pod.gates for pod in waiting)
+        return held + len(waiting) >= minimum and not is_held_back
+    return sum(is_admissible(state, child) for child in children_of(state, group)) >= minimum
 
 
 def fresh_folder() -> tempfile.TemporaryDirectory[str]:
