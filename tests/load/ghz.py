@@ -6,22 +6,17 @@ calls as its configuration says, or when its time is over: calls in work then ar
 
 from __future__ import annotations
 
-import asyncio
 import json
-from asyncio.subprocess import PIPE
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.load.program import output_of
+
 CONFIGURATIONS = Path(__file__).with_name("configurations")
 OK = "OK"
 NANOSECONDS = 1e6
-LEEWAY_SECONDS = 60
 PERCENTILES = (50, 95, 99)
-
-
-class GhzError(RuntimeError):
-    """ghz ended without a report; the message has what it said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +51,8 @@ class LoadReport:
 
 
 async def run_ghz(program: Path, run: LoadRun) -> LoadReport:
-    """Run it, by its absolute path, to its end. Raises GhzError."""
-    process = await asyncio.create_subprocess_exec(
-        program, *run.arguments(), cwd=CONFIGURATIONS, stdout=PIPE, stderr=PIPE
-    )
-    try:
-        async with asyncio.timeout(run.seconds + LEEWAY_SECONDS):
-            out, err = await process.communicate()
-    except TimeoutError:
-        process.kill()
-        await process.wait()
-        raise GhzError(f"ghz did not end within {run.seconds + LEEWAY_SECONDS} s") from None
-    if process.returncode:
-        raise GhzError(err.decode(errors="replace").strip() or f"ghz ended with {process.returncode}")
+    """Run it, by its absolute path, to its end. Raises LoadError."""
+    out = await output_of(program, run.arguments(), run.seconds, CONFIGURATIONS)
     return report_of(json.loads(out))
 
 

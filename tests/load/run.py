@@ -1,7 +1,8 @@
-"""Loads a service by ghz and shows what it takes: `python -m tests.load.run --ghz PROGRAM`, which `make load` calls.
+"""Loads a service and shows what it takes: `python -m tests.load.run --ghz PROGRAM --gangs PROGRAM`, as `make load` does.
 
-Every configuration in `configurations` is run over TCP and over a unix socket, from 1, 16 and 64 connections, each time
-on a service of its own on an empty SQLite file, on this machine alone. Memory is that of the service and its workers.
+Every configuration in `configurations` is run by ghz, and gangs are begun and waited for by a Go client, over TCP and over
+a unix socket, from 1, 16 and 64 connections, each time on a service of its own on an empty SQLite file, on this machine
+alone. Memory is that of the service and its workers.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from tests.bench.report import console
 from tests.bench.run import is_chosen, say
 from tests.bench.served import Served, served
 from tests.endtoend.service import gang
+from tests.load.gangs import GANGS_UNTIL_BOUND, run_gangs
 from tests.load.ghz import CONFIGURATIONS, LoadReport, LoadRun, run_ghz
 
 CONNECTIONS = (1, 16, 64)
@@ -35,13 +37,23 @@ WAITING_UNITS = 100
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    configuration: Path
+    """`what` is the stem of a configuration of ghz, or GANGS_UNTIL_BOUND."""
+
+    what: str
     transport: str
     connections: int
 
     @property
     def name(self) -> str:
-        return f"{self.configuration.stem}/{self.transport}/{self.connections}"
+        return f"{self.what}/{self.transport}/{self.connections}"
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """What makes the calls; absolute paths."""
+
+    ghz: Path
+    gangs: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +73,9 @@ def main(arguments: Sequence[str]) -> int:
     """Run what was asked for; 1 if a call failed."""
     options = _options(arguments)
     cases = [case for case in all_cases() if is_chosen(case.name, options.only)]
+    programs = Programs(options.ghz.resolve(), options.gangs.resolve())
     with opened_place() as place:
-        outcomes = [
-            asyncio.run(loaded(place, case, options.ghz.resolve(), options.seconds)) for case in cases
-        ]
+        outcomes = [asyncio.run(loaded(place, case, programs, options.seconds)) for case in cases]
     console().print(table(outcomes))
     if options.out is not None:
         records = [outcome.record() for outcome in outcomes]
@@ -75,6 +86,7 @@ def main(arguments: Sequence[str]) -> int:
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Loads a service with calls from many connections.")
     parser.add_argument("--ghz", type=Path, required=True, help="the program")
+    parser.add_argument("--gangs", type=Path, required=True, help="clients/go/cmd/gangs, built")
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
     parser.add_argument(
         "--only",
@@ -86,13 +98,14 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def all_cases() -> Iterator[Case]:
-    for configuration in sorted(CONFIGURATIONS.glob("*.json")):
+    configurations = sorted(each.stem for each in CONFIGURATIONS.glob("*.json"))
+    for what in (*configurations, GANGS_UNTIL_BOUND):
         for transport in (TCP, SOCKET):
             for connections in CONNECTIONS:
-                yield Case(configuration, transport, connections)
+                yield Case(what, transport, connections)
 
 
-async def loaded(place: Place, case: Case, ghz: Path, seconds: int) -> Outcome:
+async def loaded(place: Place, case: Case, programs: Programs, seconds: int) -> Outcome:
     """One case on a service of its own."""
     socket = place.folder / "load.sock"
     async with served(place, arguments=("--uds", str(socket))) as started:
@@ -100,7 +113,11 @@ async def loaded(place: Place, case: Case, ghz: Path, seconds: int) -> Outcome:
         await prepare(service)
         before = service.pss_mib()
         address = service.address if case.transport == TCP else f"unix://{socket}"
-        report = await run_ghz(ghz, LoadRun(case.configuration, address, case.connections, seconds))
+        if case.what == GANGS_UNTIL_BOUND:
+            report = await run_gangs(programs.gangs, address, case.connections, seconds)
+        else:
+            configuration = CONFIGURATIONS / f"{case.what}.json"
+            report = await run_ghz(programs.ghz, LoadRun(configuration, address, case.connections, seconds))
         say(f"{case.name}: {report.calls_a_second:,.0f} calls a second, p99 {report.p99_ms:.1f} ms")
         return Outcome(case, report, before, service.pss_mib())
 
@@ -115,7 +132,7 @@ async def prepare(service: Served) -> None:
 def roomy_node(name: str) -> Object:
     made = Object()
     made.node.metadata.name = name
-    made.node.status.allocatable.update({"cpu": "100", "memory": "1Ti", "pods": "10000"})
+    made.node.status.allocatable.update({"cpu": "1000", "memory": "1Ti", "pods": "10000"})
     return made
 
 
@@ -123,7 +140,7 @@ def waiting_gang(name: str) -> list[Object]:
     group, *pods = gang(name, WAITING_PODS)
     for each in pods:
         [container] = each.pod.spec.containers
-        container.resources.requests["cpu"] = "1000"
+        container.resources.requests["cpu"] = "10000"
     return [group, *pods]
 
 
