@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 
@@ -209,6 +210,41 @@ async def test_a_question_that_does_not_heed_its_time_is_ended(
         await asking.side.ask(None, side_questions.heeds_nothing, 0.5)
 
     assert await asking.side.ask(None, side_questions.niceness, 20) >= 0
+
+
+async def test_the_time_in_line_does_not_count(asking: Asking) -> None:
+    limit, count = 1.5, 20
+    began = time.monotonic()
+
+    await asyncio.gather(*(asking.side.ask(None, side_questions.sleeps, limit) for _ in range(count)))
+
+    assert time.monotonic() - began > limit
+
+
+async def test_a_question_that_must_end_by_a_time_has_what_is_left_after_the_line(asking: Asking) -> None:
+    await asking.side.ask(None, side_questions.niceness, 20)
+    line = [asyncio.create_task(asking.side.ask(None, side_questions.sleeps, 20)) for _ in range(4)]
+    await asyncio.sleep(0)
+
+    answer = await asking.side.ask(None, side_questions.says_how_far_it_came, 60, within_seconds=1.0)
+
+    assert answer == "half way"
+    await asyncio.gather(*line)
+
+
+async def test_a_process_that_falls_silent_is_ended_with_all_its_questions() -> None:
+    side = SideWorker(NAMES, silence_seconds=0.2)
+    await side.ask(None, side_questions.niceness, 20)
+    held = side._side
+    assert held is not None
+    held.process.send_signal(signal.SIGSTOP)
+
+    asked = [side.ask(None, side_questions.niceness, 0.1) for _ in range(3)]
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+
+    assert all(isinstance(answer, SideWorkerFailedError) for answer in answers)
+    assert await side.ask(None, side_questions.niceness, 20) >= 0
+    await side.close()
 
 
 async def test_more_questions_than_may_wait_are_refused(asking: Asking) -> None:

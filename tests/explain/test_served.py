@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from io import StringIO
 
 import grpc
@@ -145,6 +146,18 @@ def test_a_bad_request_names_its_fields(
     refused = unpacked(caught.value)  # type: ignore[arg-type]
     assert refused.code is grpc.StatusCode.INVALID_ARGUMENT
     assert field in refused.fields
+
+
+def test_fifty_clients_at_once_are_all_told(service: Service, cluster: str) -> None:
+    apply(service, cluster, node("n", "2"), *gang("g", 3))
+    decided(service, cluster, "g")
+
+    with ThreadPoolExecutor(50) as pool:
+        asked = [pool.submit(explain, service, cluster, ref("g"), helps=True) for _ in range(50)]
+
+    answers = [each.result() for each in asked]
+    assert {answer.result.status for answer in answers} == {GroupStatus.GROUP_STATUS_UNSCHEDULABLE}
+    assert all(answer.helps for answer in answers)
 
 
 def test_an_explanation_fits_a_terminal(service: Service, cluster: str) -> None:

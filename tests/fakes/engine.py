@@ -5,7 +5,7 @@ A test puts decisions and queue states into it, makes it refuse (`refusal`), or 
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -37,7 +37,7 @@ from muster.engine.api import (
     ScheduleCall,
     WatchBatch,
 )
-from muster.engine.aside import Setting
+from muster.engine.aside import Question, Setting, TimeLimit
 from muster.engine.cluster import Cluster
 from muster.engine.errors import (
     ConflictError,
@@ -275,9 +275,7 @@ class FakeEngine:
         held = self._known(call.cluster)
         return PreemptAnswer(next(each for each in held.decisions if each.decision.unit == call.unit))
 
-    async def aside(
-        self, cluster: str | None, question: Callable[[Cluster, Setting], Answer], limit_seconds: float
-    ) -> Answer:
+    async def aside(self, cluster: str | None, question: Question[Answer], limit: TimeLimit) -> Answer:
         """Answers about an empty cluster, here."""
         await self._enter("aside")
         if cluster is not None:

@@ -18,6 +18,7 @@ from muster.console.encoded import Encoded
 from muster.console.query import Query
 from muster.console.recent import Recent
 from muster.console.timeline import timeline_of
+from muster.engine.aside import TimeLimit
 from muster.engine.errors import UnavailableError
 from muster.engine.side_worker import SideWorkerFailedError
 from muster.engine.topology_view import GroupsQuestion, TopologyQuestion
@@ -32,7 +33,7 @@ from muster.validation.violations import REQUIRED
 PAGE_SIZE = 100
 MOST_ON_A_PAGE = 500
 MOST_CLUSTERS = 200
-LIMIT_SECONDS = 10.0
+LIMIT = TimeLimit(seconds=10.0, within_seconds=25.0)
 SHARED_SECONDS = 1.0
 
 View = Callable[[Query], Awaitable[Message | object]]
@@ -92,7 +93,7 @@ class Views:
         encoded = Encoded(question)
         try:
             return await self._recent.get(
-                (cluster, encoded), lambda: self._engine.aside(cluster, encoded, LIMIT_SECONDS)
+                (cluster, encoded), lambda: self._engine.aside(cluster, encoded, LIMIT)
             )
         except SideWorkerFailedError as error:
             raise UnavailableError("VIEW_FAILED", f"the cluster was not looked at: {error}") from error

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from muster.core.decision import GroupResult, Reason
 from muster.core.explain.explanation import Help
-from muster.engine.aside import Setting
-from muster.engine.cluster import Cluster
+from muster.engine.aside import Question, TimeLimit
 from muster.engine.ports import Change, DecisionRecord, PendingGroup, PendingMember, QueuedUnit, UnitState
 from muster.model.meta import ObjectKey
 from muster.model.objects import ClusterObject
@@ -365,9 +364,7 @@ class SchedulingEngine(Protocol):
 
     async def explain(self, call: ExplainCall) -> ExplainAnswer: ...
 
-    async def aside(
-        self, cluster: str | None, question: Callable[[Cluster, Setting], Answer], limit_seconds: float
-    ) -> Answer:
+    async def aside(self, cluster: str | None, question: Question[Answer], limit: TimeLimit) -> Answer:
         """What the question answers on a copy of the cluster, of an empty one for None; in a process of low priority.
 
         The question and its answer can be pickled, and `OutOfTimeError` is raised in it at the end of its time. Raises

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from math import inf
+from typing import Generic, TypeAlias, TypeVar
 
 from muster.core.framework import Profile
 from muster.engine.cluster import Cluster
@@ -22,10 +23,21 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
+class TimeLimit:
+    """How long a question may be worked on, and in how long from now it must end, time in line included."""
+
+    seconds: float
+    within_seconds: float = inf
+
+
+Question: TypeAlias = Callable[[Cluster, Setting], Answer]
+
+
+@dataclass(frozen=True, slots=True)
 class AskedAside(Generic[Answer]):
     """A question with its setting, as the side worker takes it."""
 
-    question: Callable[[Cluster, Setting], Answer]
+    question: Question[Answer]
     setting: Setting
 
     def __call__(self, cluster: Cluster) -> Answer:

@@ -35,7 +35,7 @@ from muster.engine.api import (
     WatchBatch,
 )
 from muster.engine.applying import ApplyPlan, answer_of, stateless_faults
-from muster.engine.aside import AskedAside, Setting
+from muster.engine.aside import AskedAside, Question, Setting, TimeLimit
 from muster.engine.cluster import Cluster
 from muster.engine.cluster_service import ClusterService
 from muster.engine.deletion import delete
@@ -224,9 +224,7 @@ class Engine:
         last = self._last_decision(service)
         return await explain_unit(service, self._registry.side, self._profiles, call, last)
 
-    async def aside(
-        self, cluster: str | None, question: Callable[[Cluster, Setting], Answer], limit_seconds: float
-    ) -> Answer:
+    async def aside(self, cluster: str | None, question: Question[Answer], limit: TimeLimit) -> Answer:
         held = None
         if cluster is not None:
             service = self._service(cluster)
@@ -234,7 +232,8 @@ class Engine:
             service.check_available()
             held = service.cluster
         setting = Setting(self._profiles, self._clock.now_us(), self._options.clients_evict)
-        return await self._registry.side.ask(held, AskedAside(question, setting), limit_seconds)
+        asked = AskedAside(question, setting)
+        return await self._registry.side.ask(held, asked, limit.seconds, limit.within_seconds)
 
     async def queue(self, cluster: str, states: frozenset[UnitState]) -> QueueAnswer:
         """The queue in its order; `states` chooses units (none: all), while the counts are always of all."""

@@ -12,12 +12,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextvars import Context
 from dataclasses import dataclass, field
 
+from muster.engine.aside import TimeLimit
 from muster.engine.ports import DecisionRecord, Store
 from muster.engine.rerun import Moved, Rerun, RerunQuestion
 from muster.engine.rerun_way import History, StoredHistory, WayBack, way_back
 
 MOST_TOGETHER = 256
-LIMIT_SECONDS = 25.0
+LIMIT = TimeLimit(seconds=25.0)
 _ATTEMPTS = 5
 
 Asked = Callable[[RerunQuestion], Awaitable[tuple[Rerun, ...] | Moved]]
@@ -45,7 +46,7 @@ class Reruns:
         self,
         store: Store,
         durable_revision: Callable[[str], Awaitable[int]],
-        ask: Callable[[str, RerunQuestion, float], Awaitable[tuple[Rerun, ...] | Moved]],
+        ask: Callable[[str, RerunQuestion, TimeLimit], Awaitable[tuple[Rerun, ...] | Moved]],
     ) -> None:
         self._store = store
         self._durable_revision = durable_revision
@@ -71,7 +72,7 @@ class Reruns:
         access = ClusterAccess(
             StoredHistory(self._store, cluster),
             lambda: self._durable_revision(cluster),
-            lambda question: self._ask(cluster, question, LIMIT_SECONDS),
+            lambda question: self._ask(cluster, question, LIMIT),
         )
         try:
             while waiting := [each for each in self._waiting.pop(cluster, ()) if not each.answer.done()]:

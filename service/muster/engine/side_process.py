@@ -46,21 +46,29 @@ class OutOfTimeError(BaseException):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question. cluster: None for an empty one, whose profiles have `names`. deadline: in monotonic seconds."""
+    """A question. cluster: None for an empty one, whose profiles have `names`.
+
+    limit_seconds: for the work on it, without the time in line. latest: when it must end however long it waited, in
+    monotonic seconds.
+    """
 
     number: int
     cluster: str | None
     names: frozenset[str]
     unstored: Unstored
     question: Question
-    deadline: float
+    limit_seconds: float
+    latest: float
 
 
 @dataclass(slots=True, eq=False)
 class _Running:
+    """A question in work; deadline: in monotonic seconds."""
+
     asked: Asked
     process: int
     answers: Connection
+    deadline: float
 
 
 def main(descriptor: int) -> None:
@@ -93,7 +101,7 @@ class _SideProcess:
                 self._answer(by_pipe[ready])
         now = time.monotonic()
         for running in list(self._running.values()):
-            if now > running.asked.deadline + GRACE_SECONDS:
+            if now > running.deadline + GRACE_SECONDS:
                 self._end(running)
                 self._pipe.send((running.asked.number, None))
         while self._waiting and len(self._running) < AT_ONCE:
@@ -102,7 +110,7 @@ class _SideProcess:
     def _seconds_to_wait(self) -> float | None:
         if not self._running:
             return None
-        first = min(running.asked.deadline for running in self._running.values())
+        first = min(running.deadline for running in self._running.values())
         return max(0.0, first + GRACE_SECONDS - time.monotonic())
 
     def _take(self, message: tuple[Any, ...]) -> None:
@@ -138,13 +146,15 @@ class _SideProcess:
         if replica is not None:
             replica.take_over(asked.unstored)
         answers, theirs = Pipe(duplex=False)
+        deadline = min(time.monotonic() + asked.limit_seconds, asked.latest)
         process = os.fork()
         if process == 0:
             self._pipe.close()
             answers.close()
-            _work(asked, replica.cluster if replica is not None else Cluster("", 0, asked.names), theirs)
+            cluster = replica.cluster if replica is not None else Cluster("", 0, asked.names)
+            _work(asked, cluster, theirs, deadline)
         theirs.close()
-        self._running[asked.number] = _Running(asked, process, answers)
+        self._running[asked.number] = _Running(asked, process, answers, deadline)
 
     def _answer(self, running: _Running) -> None:
         """Hand on what the question answered, or that it died."""
@@ -163,21 +173,21 @@ class _SideProcess:
         del self._running[running.asked.number]
 
 
-def _work(asked: Asked, cluster: Cluster, answers: Connection) -> None:
+def _work(asked: Asked, cluster: Cluster, answers: Connection, deadline: float) -> None:
     """Answer in the forked process, and end it: nothing of the process that it is a copy of may go on here."""
     status = 1
     try:
         gc.disable()
-        answers.send_bytes(_answered(asked, cluster))
+        answers.send_bytes(_answered(asked, cluster, deadline))
         status = 0
     finally:
         os._exit(status)
 
 
-def _answered(asked: Asked, cluster: Cluster) -> bytes:
+def _answered(asked: Asked, cluster: Cluster, deadline: float) -> bytes:
     try:
         signal.signal(signal.SIGALRM, _out_of_time)
-        signal.setitimer(signal.ITIMER_REAL, max(_LEAST_SECONDS, asked.deadline - time.monotonic()))
+        signal.setitimer(signal.ITIMER_REAL, max(_LEAST_SECONDS, deadline - time.monotonic()))
         try:
             answer = ("answered", asked.question(cluster))
         finally:

@@ -2,8 +2,8 @@
 
 They run in one process of lower priority (`side_process`) on a replica of the cluster that follows every transaction.
 The process starts with the first question and ends when none has come for a while. Whoever asks sees all that was
-durable when the question was sent. Bounded: how many wait, how long each takes; a process that dies fails its
-questions, and the next one starts another.
+durable when the question was sent. Bounded: how many wait, and how long each is worked on, for which the time in line
+does not count. A process that dies or falls silent fails its questions, and the next one starts another.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from math import inf
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar, cast
@@ -33,8 +34,8 @@ from muster.engine.side_process import Asked
 MOST_WAITING = 64
 IDLE_SECONDS = 600.0
 NICENESS = 10
-_MARGIN_SECONDS = 10.0
-"""How much longer than its own limit an answer may take before the whole process is given up."""
+SILENCE_SECONDS = 10.0
+"""For how much longer than any of its questions may take the process may say nothing before it is given up."""
 # Threads of numerical libraries do not survive a fork, and a process of low priority needs none.
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 _ENTRY = """
@@ -57,13 +58,23 @@ class SideWorkerFailedError(Exception):
 
 @dataclass(slots=True, eq=False)
 class _Side:
-    """The process while it lives. `replicas` says which feed each of its clusters follows."""
+    """The process while it lives. `replicas` says which feed each of its clusters follows.
+
+    limits: seconds of the questions that it was asked and has not answered. heard: when it last gave a sign of life, or
+    had nothing to say.
+    """
 
     process: subprocess.Popen[bytes]
     pipe: Connection
     replicas: dict[str, ReplicaFeed] = field(default_factory=dict)
     dropped: set[str] = field(default_factory=set)
     answers: dict[int, asyncio.Future[bytes]] = field(default_factory=dict)
+    limits: dict[int, float] = field(default_factory=dict)
+    heard: float = 0.0
+
+    def speaks_by(self) -> float:
+        """When it must have given a sign of life, or a little later: some question is in work, and ends or is ended."""
+        return self.heard + max(self.limits.values(), default=0.0)
 
 
 class SideWorker:
@@ -74,10 +85,12 @@ class SideWorker:
         names: frozenset[str],
         on_restart: Callable[[], None] = lambda: None,
         idle_seconds: float = IDLE_SECONDS,
+        silence_seconds: float = SILENCE_SECONDS,
     ) -> None:
         self._names = names
         self._on_restart = on_restart
         self._idle_seconds = idle_seconds
+        self._silence_seconds = silence_seconds
         self._side: _Side | None = None
         self._telling = asyncio.Lock()
         self._sender = ThreadPoolExecutor(1, thread_name_prefix="muster-side")
@@ -87,13 +100,17 @@ class SideWorker:
         self._is_closed = False
 
     async def ask(
-        self, cluster: Cluster | None, question: Callable[[Cluster], Answer], limit_seconds: float
+        self,
+        cluster: Cluster | None,
+        question: Callable[[Cluster], Answer],
+        limit_seconds: float,
+        within_seconds: float = inf,
     ) -> Answer:
         """What the question answers about the cluster, or about an empty one.
 
         The question and its answer can be pickled: a value of a module's class with `__call__`, or a function of a
-        module. It works on a copy: what it does to the cluster is gone afterwards. At the end of its time
-        `OutOfTimeError` is raised in it. Raises the `Refusal` that it raises, SideWorkerFailedError,
+        module. It works on a copy: what it does to the cluster is gone afterwards. Its time is limit_seconds from when
+        it is begun, but no more than within_seconds from now; at the end `OutOfTimeError` is raised in it. Raises the `Refusal` that it raises, SideWorkerFailedError,
         ResourceExhaustedError, UnavailableError.
         """
         if self._open >= MOST_WAITING:
@@ -102,7 +119,9 @@ class SideWorker:
         self._open += 1
         self._stop_resting()
         try:
-            answered = await self._answered(cluster, question, limit_seconds)
+            answered = await self._answered(
+                cluster, question, limit_seconds, time.monotonic() + within_seconds
+            )
         finally:
             self._open -= 1
             if not self._open:
@@ -131,9 +150,13 @@ class SideWorker:
         self._sender.shutdown(wait=False)
 
     async def _answered(
-        self, cluster: Cluster | None, question: Callable[[Cluster], object], limit_seconds: float
+        self,
+        cluster: Cluster | None,
+        question: Callable[[Cluster], object],
+        limit_seconds: float,
+        latest: float,
     ) -> bytes:
-        loop, deadline = asyncio.get_running_loop(), time.monotonic() + limit_seconds
+        loop = asyncio.get_running_loop()
         async with self._telling:
             side = self._started(loop)
             self._number += 1
@@ -141,40 +164,44 @@ class SideWorker:
             answer: asyncio.Future[bytes] = loop.create_future()
             side.answers[number] = answer
             try:
-                await self._put(side, cluster, number, question, deadline)
+                name, unstored = await self._prepared(side, cluster)
+                asked = Asked(number, name, self._names, unstored, question, limit_seconds, latest)
+                await self._tell(side, ("ask", asked))
             except BaseException:
                 side.answers.pop(number, None)
                 raise
+        if not side.limits:
+            side.heard = time.monotonic()
+        side.limits[number] = limit_seconds
         try:
-            async with asyncio.timeout(limit_seconds + _MARGIN_SECONDS):
-                return await answer
-        except TimeoutError:
-            self._restart(side)
-            raise SideWorkerFailedError("the side worker hung, and was ended") from None
+            return await self._heard(side, answer)
         except asyncio.CancelledError:
             if self._side is side and not self._is_closed:
                 self._sender.submit(_send, side.pipe, pickle.dumps(("leave", number)))
             raise
         finally:
             side.answers.pop(number, None)
+            side.limits.pop(number, None)
 
-    async def _put(
-        self,
-        side: _Side,
-        cluster: Cluster | None,
-        number: int,
-        question: Callable[[Cluster], object],
-        deadline: float,
-    ) -> None:
-        """Send the question behind all that the process must hear before it can answer."""
-        name, unstored = None, Unstored()
-        if cluster is not None:
-            feed = side.replicas.get(cluster.name)
-            if feed is None or feed.cluster is not cluster:
-                feed = side.replicas[cluster.name] = ReplicaFeed(cluster)
-            await self._catch_up(side, feed)
-            name, unstored = cluster.name, feed.unstored()
-        await self._tell(side, ("ask", Asked(number, name, self._names, unstored, question, deadline)))
+    async def _heard(self, side: _Side, answer: asyncio.Future[bytes]) -> bytes:
+        """The answer, for which nobody waits once the process hangs."""
+        while not answer.done():
+            left = side.speaks_by() + self._silence_seconds - time.monotonic()
+            if left <= 0:
+                self._restart(side)
+                raise SideWorkerFailedError("the side worker hung, and was ended")
+            await asyncio.wait([answer], timeout=left)
+        return answer.result()
+
+    async def _prepared(self, side: _Side, cluster: Cluster | None) -> tuple[str | None, Unstored]:
+        """Tell the process all that it must hear before a question about the cluster; its name, and what goes with it."""
+        if cluster is None:
+            return None, Unstored()
+        feed = side.replicas.get(cluster.name)
+        if feed is None or feed.cluster is not cluster:
+            feed = side.replicas[cluster.name] = ReplicaFeed(cluster)
+        await self._catch_up(side, feed)
+        return cluster.name, feed.unstored()
 
     async def _catch_up(self, side: _Side, feed: ReplicaFeed) -> None:
         """What the process must hear before it can answer; between two slices others have their turn."""
@@ -294,6 +321,7 @@ def _send(pipe: Connection, pickled: bytes) -> None:
 
 
 def _resolve(side: _Side, number: int, answer: bytes | None) -> None:
+    side.heard = time.monotonic()
     waiter = side.answers.get(number)
     if waiter is None or waiter.done():
         return

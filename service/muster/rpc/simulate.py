@@ -10,6 +10,7 @@ from typing import Any
 from grpc import aio
 
 from muster.engine.api import SchedulingEngine
+from muster.engine.aside import TimeLimit
 from muster.engine.errors import UnavailableError
 from muster.engine.side_worker import SideWorkerFailedError
 from muster.model.meta import ObjectKey
@@ -45,7 +46,7 @@ async def simulate(
     question = SimulateQuestion(request.SerializeToString(), units, removed, tuple(faults.violations))
     base = None if request.HasField("inline") else cluster
     try:
-        answer = await engine.aside(base, question, _within_deadline(limit, context))
+        answer = await engine.aside(base, question, TimeLimit(limit, _within_seconds(context)))
     except SideWorkerFailedError as error:
         raise UnavailableError("SIMULATION_FAILED", f"the simulation came to no end: {error}") from error
     return pb.SimulateResponse.FromString(answer)
@@ -96,8 +97,8 @@ def _limit_seconds(request: pb.SimulateRequest, faults: RequestFaults) -> float:
     return seconds
 
 
-def _within_deadline(limit: float, context: Context) -> float:
-    """The time limit, cut so that what was decided by then still reaches the caller."""
+def _within_seconds(context: Context) -> float:
+    """What is left to the caller, cut so that what was decided by then still reaches it."""
     # A caller without a deadline has none left.
     deadline = min(context.time_remaining() or MAX_SIMULATE_SECONDS, MAX_SIMULATE_SECONDS)
-    return min(limit, max(deadline / 2, deadline - _DEADLINE_MARGIN_SECONDS))
+    return max(deadline / 2, deadline - _DEADLINE_MARGIN_SECONDS)
