@@ -34,6 +34,7 @@ from tests.engine.tree_cluster import PROFILE, TreeCluster, leaf, workload
 
 UNIT = ObjectKey("Pod", "default", "unit")
 GANG = ObjectKey("PodGroup", "default", "unit")
+TREE = ObjectKey("CompositePodGroup", "default", "unit")
 SECOND_US = 1_000_000
 
 
@@ -54,7 +55,7 @@ class QueueWorld(TreeCluster):
     @property
     def unit(self) -> ObjectKey:
         """The one that the world is about."""
-        return GANG if self.cluster.state.get(GANG) is not None else UNIT
+        return next(key for key in (TREE, GANG, UNIT) if self.cluster.state.get(key) is not None)
 
     def node(self, name: str) -> Node | None:
         found = self.cluster.state.objects["Node"].get(("", name))
@@ -275,11 +276,9 @@ class Outcome:
     placed: bool
 
 
-def outcome_of(reason: str, act: str) -> Outcome:
+def outcome_of(world: QueueWorld, act: str) -> Outcome:
     """What comes of one thing that happens, once the backoff is over; before that nothing is tried."""
-    world = WORLDS[reason]()
     world.to_second_failure()
-    assert reason in world.cluster.queue.rows[world.unit].reasons
     before = world.attempts
     ACTS[act](world)
     cured = world.could_be_placed()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from muster.core.pins import PINNED_OUTSIDE
 from muster.engine.ports import UnitState
 from muster.engine.queueing_hints import HINTS, INSUFFICIENT, EventKind, Help, help_of, hints_for, may_help
 from muster.plugins.profile import default_profile
@@ -24,6 +25,7 @@ from tests.engine.queue_worlds import (
     unit,
 )
 from tests.engine.tree_cluster import leaf
+from tests.engine.tree_worlds import TREE_WORLDS
 
 IN_VAIN = {
     "HOST_PORTS": {"the node grows", "the node is labelled", "the node moves to another zone"},
@@ -55,27 +57,60 @@ IN_VAIN = {
 }
 """What does not cure the reason in that world, though another of the kind may."""
 
-INCURABLE = {"PRIORITY_CLASH"}
+IN_VAIN |= {
+    "INSUFFICIENT_DOMAIN by affinity": IN_VAIN["POD_AFFINITY"],
+    "INSUFFICIENT_DOMAIN of a tree by affinity": IN_VAIN["POD_AFFINITY"],
+    "INSUFFICIENT_DOMAIN by anti-affinity": IN_VAIN["POD_ANTI_AFFINITY"],
+    "INSUFFICIENT_DOMAIN of a tree by anti-affinity": IN_VAIN["POD_ANTI_AFFINITY"],
+    "INSUFFICIENT_DOMAIN by spread": IN_VAIN["TOPOLOGY_SPREAD"]
+    | {"the pod is deleted", "the pod finishes", "the pod is leaving", "the pod gets other labels"},
+}
+ALL_WORLDS = WORLDS | TREE_WORLDS
+INCURABLE = {code for code, hints in HINTS.items() if not hints}
+"""Faults of the unit itself: what happens around it is of no use."""
+
+UNREACHED = {PINNED_OUTSIDE}
+"""Every domain of an ancestor that a tree is tried in holds all members that run below it."""
+
 DOCUMENT = Path(__file__).parents[2] / "docs" / "queue.md"
 _SIGNS = {Help.NEVER: "", Help.WHERE_ADMITTED: "node", Help.WHERE_SELECTED: "pod", Help.ALWAYS: "yes"}
 _SIGNS[Help.WHERE_ADMITTED | Help.WHERE_SELECTED] = "node or pod"
 
 
 @pytest.mark.parametrize("act", ACTS)
-@pytest.mark.parametrize("reason", WORLDS)
+@pytest.mark.parametrize("world", ALL_WORLDS)
 def test_an_event_that_cures_a_reason_has_the_unit_placed_and_one_that_cannot_help_leaves_it_alone(
-    reason: str, act: str
+    world: str, act: str
 ) -> None:
-    outcome = outcome_of(reason, act)
+    outcome = outcome_of(ALL_WORLDS[world](), act)
 
     assert outcome.placed == outcome.cured
-    assert outcome.attempts == (outcome.cured or act in IN_VAIN.get(reason, ()))
+    assert outcome.attempts == (outcome.cured or act in IN_VAIN.get(world, ()))
 
 
-def test_every_reason_but_clashes_has_a_cure_among_the_events() -> None:
-    cured = {reason for reason in WORLDS if any(outcome_of(reason, act).cured for act in ACTS)}
+@pytest.mark.parametrize("world", ALL_WORLDS)
+def test_a_unit_fails_for_the_reason_that_its_world_is_named_for_and_for_none_without_hints(
+    world: str,
+) -> None:
+    made = ALL_WORLDS[world]()
 
-    assert set(WORLDS) - cured == INCURABLE
+    made.to_second_failure()
+
+    reasons = made.cluster.queue.rows[made.unit].reasons
+    assert world.split(maxsplit=1)[0] in reasons
+    assert {code for code in reasons if not code.startswith(INSUFFICIENT)} <= set(HINTS)
+
+
+def test_there_is_a_world_for_every_reason_that_has_hints() -> None:
+    assert {world.split()[0] for world in ALL_WORLDS} >= set(HINTS) - UNREACHED
+
+
+def test_every_reason_but_faults_of_the_unit_has_a_cure_among_the_events() -> None:
+    cured = {
+        world for world, made in ALL_WORLDS.items() if any(outcome_of(made(), act).cured for act in ACTS)
+    }
+
+    assert set(ALL_WORLDS) - cured == INCURABLE
 
 
 def test_after_the_first_failure_an_event_that_helps_has_the_unit_tried_at_once() -> None:
