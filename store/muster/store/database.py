@@ -123,6 +123,11 @@ class Database:
             connection = self._connected()
             try:
                 transaction = connection.begin()
+            except BaseException:
+                # It may have begun all the same, which only a connection that is closed forgets.
+                self._drop_writer()
+                raise
+            try:
                 yield connection
             except BaseException:
                 self._undo(connection)
