@@ -29,7 +29,7 @@ class Board:
         self._where: list[int] = placement.slots.tolist()
         self._column = placement.kinds
         self._load = placement.load(*ground.snapshot.nodes.free.shape)
-        self._undecided = self._usage.freed(evicted)
+        self._undecided = self._usage.freed(evicted).copy()
         self._free = ground.snapshot.nodes.free + self._undecided - self._load
         self._budget: Budget = ground.budget
         self._pods_on: dict[int, list[int]] = defaultdict(list)

@@ -115,6 +115,7 @@ class CountingPlacer:
 
     placer: RecursionPlacer
     kind: Kind
+    _known: dict[bytes, int] = field(default_factory=dict)
 
     @property
     def wanted(self) -> int:
@@ -132,7 +133,10 @@ class CountingPlacer:
 
     def number(self, evicted: BoolArray) -> int:
         """How many of the wanted pods all nodes hold with these units gone."""
-        return min(self.wanted, int(self._counts(self._room(evicted)[:, self.kind.hosts]).sum()))
+        key = evicted.tobytes()
+        if key not in self._known:
+            self._known[key] = int(self._counts(self._room(evicted)[:, self.kind.hosts]).sum())
+        return min(self.wanted, self._known[key])
 
     def place(self, evicted: BoolArray) -> Placement | None:
         return self.placer.place(evicted)

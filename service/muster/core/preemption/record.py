@@ -40,9 +40,10 @@ def preemption_of(ground: Ground, solution: Solution, awaited: Sequence[int], st
 
 def _evicted(ground: Ground, solution: Solution, units: IntArray) -> Iterator[UnitFate]:
     victims = ground.victims
-    slots, taken = victims.slots.tolist(), set(solution.placement.slots.tolist())
-    bounds = zip(victims.firsts[units].tolist(), victims.firsts[units + 1].tolist(), strict=True)
-    whys = [_room_taken(ground, taken.intersection(slots[first:end])) for first, end in bounds]
+    taken = set(solution.placement.slots.tolist())
+    whys = [
+        _room_taken(ground, taken.intersection(slots)) for slots in _by_unit(victims, victims.slots, units)
+    ]
     return _told(victims, units, victims.breaking(solution.evicted), [Fate.EVICTED] * len(units), whys)
 
 
@@ -59,16 +60,17 @@ def _told(
     victims: Victims, units: IntArray, breaking: BoolArray, fates: Sequence[Fate], whys: Sequence[str]
 ) -> Iterator[UnitFate]:
     """Fates of these units. breaking: of all [U]; fates, whys: of these."""
-    ids, firsts, ends = (
-        victims.ids.tolist(),
-        victims.firsts[units].tolist(),
-        victims.firsts[units + 1].tolist(),
-    )
-    pods = [tuple(ids[first:end]) for first, end in zip(firsts, ends, strict=True)]
+    pods = map(tuple, _by_unit(victims, victims.ids, units))
     keys = map(victims.key, units.tolist())
     return map(
         UnitFate, keys, victims.priorities[units].tolist(), fates, breaking[units].tolist(), pods, whys
     )
+
+
+def _by_unit(victims: Victims, column: IntArray, units: IntArray) -> Iterator[list[int]]:
+    """What a column [P] says of the pods of each of these units."""
+    bounds = zip(victims.firsts[units].tolist(), victims.firsts[units + 1].tolist(), strict=True)
+    return (column[first:end].tolist() for first, end in bounds)
 
 
 def _room_taken(ground: Ground, slots: set[int]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +12,7 @@ from muster.core.preemption.victims import Victims
 from muster.core.snapshot import Snapshot
 
 _MOST_NARROW = 2**16
+_MOST_KNOWN = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +28,22 @@ class Usage:
     slots: Slots
     amounts: IntArray
     size: int
+    _known: dict[bytes, IntArray] = field(default_factory=dict)
+    """What was asked for last, the latest at the end."""
 
     def freed(self, evicted: BoolArray) -> IntArray:
-        """[R, size] what these units [U] leave behind."""
+        """[R, size] what these units [U] leave behind; read-only, since it is kept for who asks next."""
+        key = evicted.tobytes()
+        known = self._known.pop(key, None)
+        if known is None:
+            known = self._sums(evicted)
+            known.setflags(write=False)
+        self._known[key] = known
+        if len(self._known) > _MOST_KNOWN:
+            del self._known[next(iter(self._known))]
+        return known
+
+    def _sums(self, evicted: BoolArray) -> IntArray:
         freed = np.zeros((len(self.amounts), self.size), dtype=np.int64)
         by_slot = self._by_slot
         if len(by_slot.slots):
