@@ -92,7 +92,7 @@ class Served:
         return time.perf_counter() - started
 
     def cpu_seconds(self) -> float:
-        """User and system time of the service and its workers so far."""
+        """User and system time of the service, its workers, and processes that these had and ended, so far."""
         return sum(_ticks(pid) for pid in self.processes()) / TICKS
 
     def pss_mib(self) -> float:
@@ -112,7 +112,7 @@ class Served:
 
 def _ticks(pid: int) -> int:
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
-    return int(fields[11]) + int(fields[12])
+    return sum(map(int, fields[11:15]))
 
 
 def _pss_kib(pid: int) -> int:

@@ -188,7 +188,7 @@ async def reads(service: Served) -> list[float]:
 
 ROWS = (
     Row("simulation/first-on-100000-pods", "ms", in_loop(first), "placing the tree for real"),
-    Row("simulation/later-on-100000-pods", "ms", in_loop(later), "placing the tree for real"),
+    Row("simulation/later-on-100000-pods", "ms", in_loop(later), "placing the tree for real", 300, 3_000),
     Row("simulation/apply-beside-20", "ms", in_loop(applies_beside), "an Apply alone"),
     Row("reads/p99-beside-a-computation", "ms", in_loop(reads_beside), "reads alone", 8, 50),
 )
