@@ -17,6 +17,7 @@ from muster.model.node import Node, Taint
 from muster.model.resources import CPU, MEMORY, PODS, Amounts, node_allocatable
 
 _FIRST_SIZE = 16
+_LEAST_TAINT_SETS = 64
 _SCORE_BITS = 49
 """A score multiplies an amount by at most 10 000, which must stay below 2^63."""
 
@@ -45,6 +46,7 @@ class NodeTable:
         self._offers: list[Amounts] = []
         self._vacant: list[int] = []
         self._code_of_taints: dict[tuple[Taint, ...], int] = {(): 0}
+        self._taints_due = _LEAST_TAINT_SETS
         self._columns = LabelColumns()
         self._sorted: tuple[int, Slots, IntArray] | None = None
         self._shifts: tuple[int, tuple[int, ...]] = (-1, ())
@@ -73,6 +75,16 @@ class NodeTable:
             self.allocatable = np.concatenate((self.allocatable, blank))
             self.free = np.concatenate((self.free, blank))
         return row
+
+    def keep_rows(self, resources: Iterable[str]) -> list[int]:
+        """Give up the rows of resources that are not among these and that no node offers; the former places of the kept ones."""
+        wanted = {CPU, MEMORY, PODS}.union(resources, *self._offers)
+        kept = [(resource, row) for resource, row in self.rows.items() if resource in wanted]
+        places = [row for _, row in kept]
+        self.rows = {resource: place for place, (resource, _) in enumerate(kept)}
+        self.allocatable, self.free = self.allocatable[places], self.free[places]
+        self.version += 1
+        return places
 
     def put(self, node: Node) -> int | None:
         """Add or change a node; its slot, or None if nothing that placement reads changed."""
@@ -192,6 +204,8 @@ class NodeTable:
     def _put_taints(self, slot: int, taints: tuple[Taint, ...], *, unschedulable: bool) -> bool:
         code = self._code_of_taints.get(taints)
         if code is None:
+            if len(self.taint_sets) >= self._taints_due:
+                self._forget_taints()
             code = self._code_of_taints[taints] = len(self.taint_sets)
             self.taint_sets.append(taints)
         if self.taint_codes[slot] == code and self.unschedulable[slot] == unschedulable:
@@ -199,6 +213,14 @@ class NodeTable:
         self.taint_codes[slot] = code
         self.unschedulable[slot] = unschedulable
         return True
+
+    def _forget_taints(self) -> None:
+        """Give up the sets that no node has any more. Where there is no node, there are no taints, which have code 0."""
+        used, codes = np.unique(np.append(self.taint_codes, 0), return_inverse=True)
+        self.taint_sets = [self.taint_sets[code] for code in used.tolist()]
+        self.taint_codes = codes[:-1].astype(np.int32)
+        self._code_of_taints = {taints: code for code, taints in enumerate(self.taint_sets)}
+        self._taints_due = max(_LEAST_TAINT_SETS, 2 * len(self.taint_sets))
 
     def _widen(self) -> None:
         self.size *= 2

@@ -233,9 +233,12 @@ class Snapshot:
                 self._requests[signature.index, rows[resource]] = amount
 
     def _keep_signatures(self, indexes: tuple[int, ...]) -> None:
-        """Give up all others, and all that is derived: it speaks of signatures by index."""
+        """Give up all others, resources that nobody names any more, and all that is derived: it speaks of both by index."""
         self.signatures = renumbered(self.signatures[index] for index in indexes)
-        self._requests = self._requests[list(indexes)]
+        rows = self.nodes.keep_rows(name for signature in self.signatures for name in signature.requests)
+        self._requests = self._requests[np.ix_(indexes, rows)]
+        self._bound_total = [self._bound_total[row] for row in rows]
+        self._exact_rows = {place for place, row in enumerate(rows) if row in self._exact_rows}
         self.pods.renumber(indexes)
         self._start_deriving()
         self.version += 1

@@ -26,6 +26,7 @@ from muster.model.node import Node
 from muster.model.pod import Pod
 
 LEAST_SIGNATURES = 8_192
+LEAST_RESOURCES = 256
 MOST_BEHIND = 100_000
 
 
@@ -41,6 +42,7 @@ class ArrayFeed:
         self._outbox: list[Delta] | None = None
         self._behind = 0
         self._signatures_due = LEAST_SIGNATURES
+        self._resources_due = LEAST_RESOURCES
 
     def signature_of(self, pod: Pod) -> int:
         """The index of what filters and scores read of the pod."""
@@ -115,16 +117,16 @@ class ArrayFeed:
             self.unsubscribe()
 
     def forget_signatures(self) -> bool:
-        """Give up the signatures of which no pod runs, once they are the most; whether that was done.
+        """Give up the signatures of which no pod runs, once they are the most, or too many resources; whether that was done.
 
         Every index stands for another signature then: nobody may hold one, so no unit may be in work.
         """
-        if len(self.signatures) < self._signatures_due:
+        if not self._has_too_many():
             return False
         snapshot = self.flush()
         kept = SignaturesKept(tuple(sorted(snapshot.pods.counts)))
         self._signatures_due = max(LEAST_SIGNATURES, 2 * len(kept.indexes))
-        if len(self.signatures) < self._signatures_due:
+        if not self._has_too_many():
             return False
         snapshot.apply(kept)
         if self._outbox is not None:
@@ -132,7 +134,12 @@ class ArrayFeed:
         self.signatures = SignatureTable()
         self.signatures.adopt(snapshot.signatures)
         self.signatures.take_new()
+        self._resources_due = max(LEAST_RESOURCES, 2 * len(snapshot.nodes.rows))
         return True
+
+    def _has_too_many(self) -> bool:
+        too_many_kinds = len(self.signatures) >= self._signatures_due
+        return too_many_kinds or len(self.snapshot.nodes.rows) >= self._resources_due
 
     def _settle_assumptions(self) -> int:
         """How many of the pending deltas the snapshot holds already."""
