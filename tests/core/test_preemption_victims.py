@@ -21,7 +21,7 @@ def _victims(cluster: BusyCluster) -> Victims:
 
 
 def _names(victims: Victims) -> list[str]:
-    return [victims.key(unit).name for unit in range(len(victims))]
+    return [key.name for key in victims.keys(np.arange(len(victims)))]
 
 
 def _mask(victims: Victims, *names: str) -> np.ndarray:

@@ -30,6 +30,27 @@ def test_only_leaving_pods_whose_room_is_needed_are_waited_for() -> None:
     assert (result.victims, result.preemption.awaited) == (["low"], ())
 
 
+def test_pods_that_leave_a_node_which_is_not_used_are_not_waited_for() -> None:
+    cluster = BusyCluster(node("a", "1"), node("b", "1"))
+    (on_a,) = cluster.leaves(pod("old-a"), "a")
+    cluster.leaves(pod("old-b"), "b")
+
+    result = cluster.preempt(pod("p"))
+
+    assert (result.nominated, result.preemption.awaited) == ({"p": "a"}, (on_a,))
+
+
+def test_a_pod_that_stayed_is_not_waited_for_again_beside_one_that_leaves() -> None:
+    cluster = BusyCluster(node("a", "2"))
+    (stuck,) = cluster.leaves(pod("stuck"), "a")
+    (leaving,) = cluster.leaves(pod("old"), "a")
+    cluster.earlier = EarlierPreemption(stayed=frozenset({stuck}))
+
+    result = cluster.preempt(pod("p"))
+
+    assert (result.nominated, result.preemption.awaited) == ({"p": "a"}, (leaving,))
+
+
 def test_a_victim_that_stayed_counts_as_staying_for_this_unit() -> None:
     cluster = BusyCluster(node("a", "1"), node("b", "1"))
     cluster.earlier = EarlierPreemption(stayed=frozenset(cluster.leaves(pod("stuck"), "a")))

@@ -5,6 +5,8 @@ Units that can be back together are found many at a time: if a whole run of them
 
 from __future__ import annotations
 
+import numpy as np
+
 from muster.core.arrays import BoolArray, IntArray
 from muster.core.decision import Fate
 from muster.core.preemption.ground import Ground
@@ -32,6 +34,8 @@ def beside(ground: Ground, solution: Solution, order: IntArray) -> Solution:
 
 def holds(ground: Ground, placement: Placement, evicted: BoolArray) -> bool:
     """Whether all filters admit the placement, pod by pod in its order, with these units [U] gone."""
+    if ground.by_amounts:
+        return _has_room(ground, placement, evicted)
     snapshot, recursion = ground.snapshot, ground.recursion
     mark = snapshot.mark()
     ground.remove(evicted)
@@ -45,3 +49,17 @@ def holds(ground: Ground, placement: Placement, evicted: BoolArray) -> bool:
     conflict = first_conflict(snapshot, recursion.profile, placement.signatures, names, excluded)
     snapshot.rollback(mark)
     return conflict is None
+
+
+def _has_room(ground: Ground, placement: Placement, evicted: BoolArray) -> bool:
+    """The same where amounts and nodes are all that counts: no order matters, and a zero request fits anywhere."""
+    room = ground.snapshot.nodes.free + ground.usage.freed(evicted)
+    load = placement.load(*room.shape)
+    if ((load > room) & (load > 0)).any():
+        return False
+    for index, kind in enumerate(placement.kind_table):
+        admits = np.zeros(room.shape[1], dtype=np.bool_)
+        admits[kind.hosts] = True
+        if not admits[placement.slots[placement.kinds == index]].all():
+            return False
+    return True

@@ -7,6 +7,7 @@ of their domain, with room that nobody needs if there is any; if they find none,
 from __future__ import annotations
 
 from collections import defaultdict
+from operator import gt, sub
 
 import numpy as np
 
@@ -50,23 +51,25 @@ class Board:
         loaded: BoolArray = np.logical_or.reduce(self._load, axis=0)
         at = np.flatnonzero(loaded[usage.slots])
         rows = np.flatnonzero(self._load.any(axis=1))
-        # A resource that no pod of the preemptor on a node asks for is never short there.
+        # A resource that no pod of the preemptor on a node asks for is never short there, nor one of which there is
+        # enough for all.
         left = np.where(self._load[rows] > 0, self._free[rows], 2**62)
         stays = np.ones(len(usage.firsts) - 1, dtype=np.bool_)
         short = (usage.amounts[np.ix_(rows, at)] > left[:, usage.slots[at]]).any(axis=0)
         stays[usage.owners[at[short]]] = False
         at = at[stays[usage.owners[at]]]
+        tight = _wanted(usage.slots[at], usage.amounts[np.ix_(rows, at)], left.shape[1]) > left
+        at = at[tight[:, usage.slots[at]].any(axis=0)]
+        rows, left = rows[tight.any(axis=1)], left[tight.any(axis=1)]
         entries = _by_unit(usage.owners[at], usage.slots[at], usage.amounts[np.ix_(rows, at)])
         room = dict(zip(np.flatnonzero(loaded).tolist(), left[:, loaded].T.tolist(), strict=True))
         for unit in units.tolist():
-            rests = {
-                slot: [has - takes for has, takes in zip(room[slot], amounts, strict=True)]
-                for slot, amounts in entries.get(unit, ())
-            }
-            if any(min(rest) < 0 for rest in rests.values()):
+            takes = entries.get(unit, ())
+            if any(any(map(gt, amounts, room[slot])) for slot, amounts in takes):
                 stays[unit] = False
-            else:
-                room.update(rests)
+                continue
+            for slot, amounts in takes:
+                room[slot] = list(map(sub, room[slot], amounts))
         fits: BoolArray = stays[units]
         return fits
 
@@ -156,6 +159,14 @@ class Board:
         self._pods_on[source].remove(pod)
         self._pods_on[target].append(pod)
         self._where[pod] = target
+
+
+def _wanted(slots: Slots, amounts: IntArray, size: int) -> IntArray:
+    """[R, size] what entries of amounts [R, E] on slots [E] come to."""
+    wanted = np.zeros((len(amounts), size), dtype=np.int64)
+    for row, taken in zip(wanted, amounts, strict=True):
+        np.add.at(row, slots, taken)
+    return wanted
 
 
 def _by_unit(owners: IntArray, slots: Slots, amounts: IntArray) -> dict[int, list[tuple[int, list[int]]]]:

@@ -61,9 +61,14 @@ def _told(
 ) -> Iterator[UnitFate]:
     """Fates of these units. breaking: of all [U]; fates, whys: of these."""
     pods = map(tuple, _by_unit(victims, victims.ids, units))
-    keys = map(victims.key, units.tolist())
     return map(
-        UnitFate, keys, victims.priorities[units].tolist(), fates, breaking[units].tolist(), pods, whys
+        UnitFate,
+        victims.keys(units),
+        victims.priorities[units].tolist(),
+        fates,
+        breaking[units].tolist(),
+        pods,
+        whys,
     )
 
 

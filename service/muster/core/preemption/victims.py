@@ -6,6 +6,7 @@ compared. Budgets are part of the cost only: nothing here forbids an eviction.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import repeat
@@ -51,9 +52,11 @@ class Victims:
     def __len__(self) -> int:
         return len(self.order)
 
-    def key(self, unit: int) -> ObjectKey:
-        """The group that is taken whole, or the pod."""
-        return self.units.keys[int(self.order[unit])]
+    def keys(self, units: IntArray) -> Iterator[ObjectKey]:
+        """Of these units: the group that is taken whole, or the pod."""
+        keys, places = self.units.keys, self.order[units].tolist()
+        columns = (keys.kinds, keys.namespaces, keys.names)
+        return map(ObjectKey, *(map(column.__getitem__, places) for column in columns))
 
     @cached_property
     def sizes(self) -> IntArray:
