@@ -1,6 +1,7 @@
 """Answers once for each request id (api.md, rule 7): in work, kept in memory, or kept in the store.
 
 Only successes are kept. A repeat while the first is in work waits for it; the same id with another request is refused.
+In memory are the newest answers alone: those of calls that wrote something are in the store.
 """
 
 from __future__ import annotations
@@ -11,13 +12,16 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from muster.engine.api import RequestIdentity
+from muster.engine.api import ApplyAnswer, DeleteAnswer, ReportAnswer, RequestIdentity
 from muster.engine.errors import InvalidArgumentError
 from muster.engine.ports import RequestRecord
 
 Answer = TypeVar("Answer")
 Key = tuple[str, str, str]
-_MOST_KEPT = 50_000
+MOST_WEIGHT = 65_536
+"""How much the kept answers may weigh together: about a hundred bytes each."""
+_WEIGHT_OF_ONE = 8
+"""What an answer weighs beside the objects that it tells of."""
 
 
 @dataclass(slots=True)
@@ -32,11 +36,13 @@ class RequestLog:
 
     def __init__(self, look_up: Callable[[str, str, str], Awaitable[RequestRecord | None]]) -> None:
         self._look_up = look_up
+        self._in_work: dict[Key, _Kept] = {}
         self._kept: OrderedDict[Key, _Kept] = OrderedDict()
+        self._weight = 0
 
     async def find(self, cluster: str, identity: RequestIdentity) -> bytes | None:
         """The kept answer of the same request, None if it is new. Raises InvalidArgumentError REQUEST_ID_REUSED."""
-        kept = self._kept.get((cluster, identity.method, identity.request_id))
+        kept = self._known((cluster, identity.method, identity.request_id))
         if kept is not None:
             _check(kept.digest, identity)
             return kept.encode(await asyncio.shield(kept.answer))
@@ -57,21 +63,35 @@ class RequestLog:
         if identity is None or encode is None:
             return await work()
         key = (cluster, identity.method, identity.request_id)
-        kept = self._kept.get(key)
+        kept = self._known(key)
         if kept is None:
             kept = _Kept(identity.digest, asyncio.ensure_future(_run(work)), encode)
-            self._kept[key] = kept
+            self._in_work[key] = kept
             kept.answer.add_done_callback(lambda done: self._settle(key, done))
         _check(kept.digest, identity)
         answer: Answer = await asyncio.shield(kept.answer)
         return answer
 
+    def _known(self, key: Key) -> _Kept | None:
+        return self._in_work.get(key) or self._kept.get(key)
+
     def _settle(self, key: Key, done: asyncio.Task[Any]) -> None:
-        """Forget failures, and the oldest answers beyond the bound: the store has them."""
+        """Forget failures, and the oldest answers beyond the bound."""
+        kept = self._in_work.pop(key)
         if done.cancelled() or done.exception() is not None:
-            self._kept.pop(key, None)
-        while len(self._kept) > _MOST_KEPT:
-            self._kept.popitem(last=False)
+            return
+        self._kept[key] = kept
+        self._weight += _weight(kept)
+        while self._weight > MOST_WEIGHT:
+            _, oldest = self._kept.popitem(last=False)
+            self._weight -= _weight(oldest)
+
+
+def _weight(kept: _Kept) -> int:
+    match kept.answer.result():
+        case ApplyAnswer(results=told) | DeleteAnswer(outcomes=told) | ReportAnswer(outcomes=told):
+            return _WEIGHT_OF_ONE + len(told)
+    return _WEIGHT_OF_ONE
 
 
 async def _run(work: Callable[[], Awaitable[Answer]]) -> Answer:
