@@ -103,10 +103,17 @@ async def test_a_port_in_use_is_one_line_and_status_1() -> None:
             status, errors = await end_of(second)
 
     assert status == 1
-    lines = [line for line in errors.splitlines() if line.startswith("muster: ")]
-    assert len(lines) == 1
-    assert lines[0].startswith(f"muster: cannot listen on {address}")
-    assert "Traceback" not in errors
+    assert errors.splitlines() == [f"muster: cannot listen on {address}: Address already in use"]
+
+
+async def test_a_metrics_port_in_use_is_one_line_and_status_1() -> None:
+    async with running("listen=127.0.0.1:0") as first:
+        address = (await line_of(first)).removeprefix("serving on ")
+        async with running("listen=127.0.0.1:0", f"metrics={address}") as second:
+            status, errors = await end_of(second)
+
+    assert status == 1
+    assert errors.splitlines() == [f"muster: cannot serve metrics on {address}: Address already in use"]
 
 
 @pytest.mark.parametrize(

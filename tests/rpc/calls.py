@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 from google.rpc import error_details_pb2
 from google.rpc.status_pb2 import Status
 from grpc import aio
-from grpc_health.v1 import health_pb2_grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from muster.rpc.limits import ServingLimits
 from muster.rpc.telemetry_port import NullRpcTelemetry
@@ -139,3 +139,8 @@ async def apply(api: Api, *objects: object_pb2.Object) -> pb.ApplyResponse:
 def health_stub(channel: aio.Channel) -> Any:
     """The stub of grpc.health.v1, whose methods its types do not know."""
     return health_pb2_grpc.HealthStub(channel)
+
+
+async def status_of(channel: aio.Channel, service: str = "") -> int:
+    answer = await health_stub(channel).Check(health_pb2.HealthCheckRequest(service=service))
+    return int(answer.status)

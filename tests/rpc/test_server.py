@@ -1,22 +1,15 @@
-"""Admission, deadlines, health, reflection, unix socket, TLS, tokens, draining."""
+"""Admission, deadlines, health, TLS, tokens, draining."""
 
 import asyncio
-import socket
-import stat
 import subprocess
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import grpc
 import pytest
-from google.protobuf.descriptor_pool import DescriptorPool
-from google.protobuf.message_factory import GetMessageClass
 from grpc import aio
 from grpc_health.v1 import health_pb2
-from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
-from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
 from muster.rpc.auth import TokenFileError, read_tokens
 from muster.rpc.server import SERVICES, AddressError, RpcServer, ServingOptions, TlsFiles
@@ -34,14 +27,10 @@ from tests.rpc.calls import (
     pod,
     ref,
     refused,
+    status_of,
 )
 
 GET = pb.GetRequest(ref=ref("Pod", "a"))
-
-
-async def status_of(channel: aio.Channel, service: str = "") -> int:
-    answer = await health_stub(channel).Check(health_pb2.HealthCheckRequest(service=service))
-    return int(answer.status)
 
 
 @pytest.mark.parametrize("limits", [replace(SHORT_LIMITS, unary_calls=2)], ids=["two calls"])
@@ -123,130 +112,6 @@ async def test_health_answers_for_the_server_and_each_service(channel: aio.Chann
 
     assert statuses == [health_pb2.HealthCheckResponse.SERVING] * 3
     assert SERVICES == ("muster.v1.ClusterService", "muster.v1.SchedulerService")
-
-
-async def reflected(channel: aio.Channel) -> set[str]:
-    stub: Any = reflection_pb2_grpc.ServerReflectionStub(channel)  # type: ignore[arg-type]
-    messages: Any = reflection_pb2
-    request = messages.ServerReflectionRequest(list_services="")
-    async for answer in stub.ServerReflectionInfo(iter([request])):
-        return {each.name for each in answer.list_services_response.service}
-    return set()
-
-
-async def test_reflection_lists_the_services(channel: aio.Channel) -> None:
-    assert await reflected(channel) >= {*SERVICES, "grpc.health.v1.Health"}
-
-
-async def asked_by_reflection(address: str, *symbols: str) -> list[str]:
-    """The files that a client of the reflection service is told to hold the symbols."""
-
-    def ask() -> list[str]:
-        with grpc.insecure_channel(address) as channel:
-            database: Any = ProtoReflectionDescriptorDatabase(channel)
-            return [database.FindFileContainingSymbol(symbol).name for symbol in symbols]
-
-    return await asyncio.to_thread(ask)
-
-
-async def test_reflection_finds_methods_by_name(server: RpcServer) -> None:
-    files = await asked_by_reflection(
-        server.addresses[0],
-        "muster.v1.ClusterService.Apply",
-        "muster.v1.SchedulerService.Explain",
-        "muster.v1.ClusterService",
-        "muster.v1.Pod",
-    )
-
-    services = ["muster/v1/cluster_service.proto", "muster/v1/scheduler_service.proto"]
-    assert files == [*services, services[0], "muster/v1/pod.proto"]
-
-
-@pytest.mark.parametrize(
-    "symbol", ["muster.v1.ClusterService.None", "muster.v1.None.Apply", "muster.v1.Pod.spec.x", ""]
-)
-async def test_reflection_finds_nothing_that_is_not_there(server: RpcServer, symbol: str) -> None:
-    with pytest.raises(KeyError):
-        await asked_by_reflection(server.addresses[0], symbol)
-
-
-async def test_a_client_calls_a_method_that_reflection_alone_told_it_of(server: RpcServer) -> None:
-    def call() -> str:
-        with grpc.insecure_channel(server.addresses[0]) as channel:
-            pool: Any = DescriptorPool(ProtoReflectionDescriptorDatabase(channel))
-            method = pool.FindMethodByName("muster.v1.ClusterService.GetServerInfo")
-            request, response = GetMessageClass(method.input_type), GetMessageClass(method.output_type)
-            ask = channel.unary_unary(
-                "/muster.v1.ClusterService/GetServerInfo", request.SerializeToString, response.FromString
-            )
-            return str(ask(request()))
-
-    response = await asyncio.to_thread(call)
-
-    assert "limits" in response
-
-
-async def test_reflection_can_be_switched_off(engine: FakeEngine) -> None:
-    server = RpcServer(engine, ServingOptions(reflection=False))
-    await server.start()
-    async with aio.insecure_channel(server.addresses[0]) as channel:
-        with pytest.raises(aio.AioRpcError) as caught:
-            await reflected(channel)
-    await server.drain(0)
-
-    assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
-
-
-async def test_a_unix_socket_serves_all_and_goes_with_the_server(engine: FakeEngine, tmp_path: Path) -> None:
-    path = tmp_path / "muster.sock"
-    server = RpcServer(engine, ServingOptions(listen="", uds=path))
-    await server.start()
-    async with aio.insecure_channel(server.addresses[0]) as channel:
-        status, services = await status_of(channel), await reflected(channel)
-        mode = stat.S_IMODE(path.stat().st_mode)
-    await server.drain(0)
-
-    assert server.addresses == [f"unix://{path}"]
-    assert (status, mode) == (health_pb2.HealthCheckResponse.SERVING, 0o660)
-    assert set(SERVICES) < services
-    assert not path.exists()
-
-
-async def test_a_socket_that_somebody_listens_on_is_left_alone(engine: FakeEngine, tmp_path: Path) -> None:
-    options = ServingOptions(listen="", uds=tmp_path / "muster.sock")
-    first, second = RpcServer(engine, options), RpcServer(engine, options)
-    await first.start()
-
-    with pytest.raises(AddressError, match="another server does"):
-        await second.start()
-    async with aio.insecure_channel(first.addresses[0]) as channel:
-        status = await status_of(channel)
-    await first.drain(0)
-
-    assert status == health_pb2.HealthCheckResponse.SERVING
-
-
-async def test_a_socket_file_that_a_dead_server_left_is_taken_over(
-    engine: FakeEngine, tmp_path: Path
-) -> None:
-    path = tmp_path / "muster.sock"
-    with socket.socket(socket.AF_UNIX) as left_behind:
-        left_behind.bind(str(path))
-    server = RpcServer(engine, ServingOptions(listen="", uds=path))
-
-    await server.start()
-    async with aio.insecure_channel(server.addresses[0]) as channel:
-        status = await status_of(channel)
-    await server.drain(0)
-
-    assert status == health_pb2.HealthCheckResponse.SERVING
-
-
-async def test_a_port_in_use_is_an_address_error(engine: FakeEngine, server: RpcServer) -> None:
-    second = RpcServer(engine, ServingOptions(listen=server.addresses[0]))
-
-    with pytest.raises(AddressError, match=f"cannot listen on {server.addresses[0]}"):
-        await second.start()
 
 
 async def test_draining_lets_calls_in_work_end_and_takes_no_more(

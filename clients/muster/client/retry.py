@@ -5,6 +5,7 @@ Every call that changes something carries a `request_id`, so that a repeat of wh
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -17,6 +18,9 @@ FIRST_WAIT_SECONDS = 0.05
 LONGEST_WAIT_SECONDS = 2.0
 
 _Result = TypeVar("_Result")
+
+# Retries are for a program's own log, if it has one; without one Python would print a bare line for each.
+logging.getLogger("stamina").addHandler(logging.NullHandler())
 
 
 def wait_before_repeat(error: Exception) -> bool | float:

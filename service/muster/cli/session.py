@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -108,7 +107,6 @@ def call(
 
     `origins` say where the objects of the request stand, for the message.
     """
-    logging.getLogger("stamina").setLevel(logging.ERROR)
 
     async def with_client() -> _Result:
         async with session.client() as client:

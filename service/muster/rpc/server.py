@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
+from urllib.parse import urlsplit
 
 import grpc
 from google.protobuf.descriptor_pool import DescriptorPool
@@ -160,6 +161,7 @@ class RpcServer:
 
     def _bind_tcp(self, address: str) -> str:
         host = address.rpartition(":")[0]
+        _try_port(address)
         try:
             if self._options.tls is None:
                 port = self._server.add_insecure_port(address)
@@ -172,11 +174,35 @@ class RpcServer:
     def _bind_socket(self, path: Path) -> str:
         if _answers(path):
             raise AddressError(f"cannot listen on {path}: another server does")
+        if not path.absolute().parent.is_dir():
+            raise AddressError(f"cannot listen on {path}: there is no folder {path.absolute().parent}")
         try:
             self._server.add_insecure_port(f"unix:{path}")
         except RuntimeError as error:
             raise AddressError(f"cannot listen on {path}: {error}") from error
         return f"unix://{path.absolute()}"
+
+
+def _try_port(address: str) -> None:
+    """Raise AddressError if the port cannot be had: gRPC tells that in a log of its own, and never says why."""
+    parts = urlsplit(f"//{address}")
+    reasons: list[str] = []
+    try:
+        found = socket.getaddrinfo(
+            parts.hostname, parts.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        for family, kind, protocol, _, where in found:
+            with socket.socket(family, kind, protocol) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                try:
+                    probe.bind(where)
+                except OSError as error:
+                    reasons.append(error.strerror or str(error))
+                else:
+                    return
+    except OSError as error:
+        reasons.append(error.strerror or str(error))
+    raise AddressError(f"cannot listen on {address}: {', '.join(dict.fromkeys(reasons))}")
 
 
 def _answers(path: Path) -> bool:

@@ -39,13 +39,16 @@ class MetricsServer:
         host, _, port = address.rpartition(":")
         self._mounted: dict[str, WSGIApplication] = {}
         app = _application(make_wsgi_app(registry), is_serving, self._mounted)
-        self._server = make_server(
-            host.strip("[]") or "0.0.0.0",  # noqa: S104
-            int(port),
-            app,
-            _ThreadedServer,
-            _QuietRequests,
-        )
+        try:
+            self._server = make_server(
+                host.strip("[]") or "0.0.0.0",  # noqa: S104
+                int(port),
+                app,
+                _ThreadedServer,
+                _QuietRequests,
+            )
+        except OSError as error:
+            raise OSError(f"cannot serve metrics on {address}: {error.strerror or error}") from error
         self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
         self.address = f"{host}:{self._server.server_port}"
 
