@@ -117,6 +117,17 @@ def test_the_block_whose_units_are_cheapest_is_taken() -> None:
     assert {item.priority for item in result.preemption.victims} == {10}
 
 
+def test_the_cheapest_of_many_racks_is_among_the_few_that_are_tried() -> None:
+    cluster = BusyCluster(_nodes())
+    for number in range(SIZE):
+        priority = 10 if number // RACK == 17 else 50
+        cluster.low_pod(f"low-{number:03}", f"n{number:03}", cpu="4", priority=priority)
+
+    result = cluster.preempt(pod_group("g", gang(5), pods=5, cpu="4", same="rack"))
+
+    assert {on[1:3] for on in result.nominated.values()} == {"17"}
+
+
 def test_pods_step_aside_inside_their_rack_alone() -> None:
     cluster = BusyCluster(_nodes())
     # Only rack r05 may be used. Its node n050 is emptiest, and holds the dearest unit.

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
+
 import pytest
 
+from muster.core.decide import decide
 from muster.core.decision import Search, SearchEnd
-from muster.plugins.profile import make_profile
+from muster.core.framework import SearchSettings
+from muster.core.node_table import NodeTable
+from muster.core.observer import NullObserver
+from muster.core.search.domain_search import DomainPacking
+from muster.core.search.packing import UNKNOWN, Budget
+from muster.core.search.problem import Problem
+from muster.plugins.profile import default_profile, make_profile
 from tests.dsl import basic, composite, gang, node, pod, pod_group
 from tests.dsl.preemption import BusyCluster
 
@@ -164,6 +173,34 @@ def test_the_search_may_find_the_room_that_greedy_placement_misses() -> None:
     assert (result.code, len(result.nominated)) == (WAITING, 5)
     assert len(result.victims) == 5
     assert result.decision.search.end is SearchEnd.EXHAUSTED, "the search as things are is not made twice"
+
+
+@dataclass(frozen=True)
+class Tireless:
+    """A solver that never knows, and counts how often it is asked."""
+
+    asked: list[int] = field(default_factory=list)
+
+    def place(self, problem: Problem, nodes: NodeTable, budget: Budget) -> DomainPacking:
+        self.asked.append(len(problem.slots))
+        return DomainPacking(UNKNOWN, {})
+
+
+@pytest.mark.parametrize(("low", "times"), [(None, 1), ("low", 2)], ids=["nobody-lower", "somebody-lower"])
+def test_the_search_runs_once_more_only_if_somebody_could_go(low: str | None, times: int) -> None:
+    solver = Tireless()
+    search = SearchSettings(node_budget=1_000, solver=solver)
+    nodes = [node(f"n{number}", "3") for number in range(2)]
+    cluster = BusyCluster(nodes, profile=replace(default_profile(), search=search))
+    if low is not None:
+        cluster.low_pod(low, "n0", cpu="0")
+    # No two of them fit on one node, though there is room enough in all.
+    pods = tuple(pod(f"p{number}", cpu=cpu) for number, cpu in enumerate(("2", "2", "1.5")))
+    unit, _ = cluster.unit(pod_group("g", gang(3), pods=pods))
+
+    decide(cluster.snapshot, unit, cluster.profile, NullObserver())
+
+    assert len(solver.asked) == times
 
 
 # Who may stay

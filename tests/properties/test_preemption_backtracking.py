@@ -9,22 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.core.domains import CLUSTER
-from muster.core.lockstep import Lockstep
-from muster.core.observer import NullObserver
 from muster.core.pod_placement import placer_of
-from muster.core.preemption.ground import Ground
 from muster.core.preemption.oracle import Oracle, oracle_of
 from muster.core.preemption.placers import placer_in
-from muster.core.preemption.victims import victims_of
-from muster.core.recursion import Recursion
 from muster.core.search.backtracking import backtracking_of
 from muster.core.search.domain_search import DomainPacking, chosen_domains
-from muster.core.search.packing import Budget, Verdict
+from muster.core.search.packing import Verdict
 from muster.core.search.problem import compile_problem
 from muster.core.tree import Unit
-from muster.core.trial import Ledger
 from muster.model.node import Node
 from tests.core.domain_placements import check, problem_of
+from tests.core.preemption_ground import ground_on
 from tests.dsl import Cluster, composite, gang, node, pod, pod_group
 from tests.dsl.groups import GroupPlan
 from tests.dsl.preemption import BusyCluster
@@ -83,13 +78,7 @@ def test_backtracking_finds_a_placement_exactly_if_there_is_one(nodes: list[Node
 
 def oracle_on(cluster: BusyCluster, unit: Unit) -> Oracle | None:
     """The oracle for all pods of the unit; None if greedy placement finds no room with everybody gone."""
-    snapshot = cluster.snapshot
-    placer = placer_of(snapshot, cluster.profile)
-    rehearsal = Lockstep(snapshot, unit, cluster.profile, placer)
-    ledger = Ledger(snapshot, placer)
-    recursion = Recursion(snapshot, unit, cluster.profile, placer, ledger, NullObserver(), rehearsal)
-    assert unit.victims is not None
-    ground = Ground(recursion, victims_of(snapshot, unit.victims), Budget(10**6))
+    ground = ground_on(cluster, unit)
     whole = placer_in(ground, CLUSTER).most(ground.victims.everybody())
     return None if whole is None else oracle_of(ground, whole)
 

@@ -1,0 +1,94 @@
+"""Rules of waiting for preemption that only a clock or a broken cycle can show (semantics 5.6)."""
+
+from __future__ import annotations
+
+from muster.core.decision import Decision, DecisionCode
+from muster.engine.eviction import Eviction
+from muster.engine.ports import UnitState
+from tests.engine.preempting_cluster import (
+    CLIENTS_EVICT,
+    GRACE,
+    WAITING,
+    full_cluster,
+    gang,
+    low,
+    nominated,
+)
+from tests.engine.tree_cluster import TreeCluster, composite, leaf, node, pods
+
+TIMEOUT = 60
+
+
+def waits_until(cluster: TreeCluster) -> float:
+    """Seconds from now to the end of the only wait."""
+    (wait,) = cluster.stored_waits()
+    return (wait.until_us - cluster.now_us) / 1_000_000
+
+
+def test_a_unit_waits_for_the_longest_grace_of_its_victims_and_the_timeout() -> None:
+    cluster = TreeCluster(node("n", cpu=2))
+    cluster.eviction = Eviction(by_clients=True, timeout_seconds=TIMEOUT)
+    cluster.apply(*low(1, grace=GRACE), *low(1, grace=1, first=1))
+    group, members = gang()
+    cluster.apply(group, *members)
+
+    assert cluster.cycles() == [WAITING]
+
+    assert waits_until(cluster) == GRACE + TIMEOUT
+
+
+def test_a_unit_without_victims_waits_for_the_grace_of_those_who_leave_already() -> None:
+    cluster = TreeCluster(node("n", cpu=2))
+    cluster.eviction = Eviction(by_clients=True, timeout_seconds=TIMEOUT)
+    important = low(2, grace=GRACE, priority=50)
+    cluster.apply(*important)
+    cluster.delete(*important)
+    group, members = gang()
+    cluster.apply(group, *members)
+
+    assert cluster.cycles() == [WAITING]
+
+    assert waits_until(cluster) == GRACE + TIMEOUT
+
+
+def test_a_cycle_that_breaks_leaves_nominations_for_the_next_one() -> None:
+    cluster, group = full_cluster(eviction=CLIENTS_EVICT)
+    cluster.cycles()
+    cluster.apply(node("m", cpu=1))
+    unit, _ = cluster.decided(group.key)
+
+    cluster.commit(unit, Decision(group.key, DecisionCode.SCHEDULER_ERROR, message="a filter raised"))
+
+    assert nominated(cluster) == {"high-0": "n", "high-1": "n"}
+
+
+def test_a_unit_whose_wait_was_in_vain_is_tried_at_once_however_lately_it_was_tried() -> None:
+    cluster, group = full_cluster(eviction=Eviction(by_clients=True, timeout_seconds=TIMEOUT))
+    cluster.cycles()
+    for number in range(3):
+        cluster.apply(node(f"useless-{number}", cpu=0))
+        cluster.later(TIMEOUT / 4)
+        cluster.cycles()
+    cluster.later(TIMEOUT / 4 - 1)
+    cluster.apply(node("useless-3", cpu=0))
+    cluster.cycles()
+
+    cluster.later(1)
+
+    assert nominated(cluster) == {}
+    assert cluster.state_of(group) is UnitState.ACTIVE
+
+
+def test_a_preemptor_whose_groups_clash_meanwhile_gives_up_its_nominations() -> None:
+    cluster = TreeCluster(node("n", cpu=2))
+    cluster.eviction = CLIENTS_EVICT
+    cluster.apply(*low(2))
+    root = composite("root", 1, priority=10)
+    group = leaf("high", 2, parent=root, priority=10)
+    cluster.apply(root, group, *pods(group, 2, priority=10))
+    assert cluster.cycles() == [WAITING]
+
+    cluster.apply(leaf("clashing", 1, parent=root, priority=11))
+
+    assert nominated(cluster) == {}
+    assert cluster.stored_waits() == []
