@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 from muster.core.explain.explanation import Help, HelpCode
 from muster.model.node import Node
@@ -41,7 +42,7 @@ def applied(world: World, help_: Help) -> World:  # noqa: PLR0911 - one a code
         case HelpCode.ADD_MEMBERS:
             return _with_members(world, names[0], help_.count)
         case HelpCode.REMOVE_GATES:
-            return _without_gates(world, names)
+            return _without_gates(world, names, help_.count)
     return _relaxed(world, help_)
 
 
@@ -59,6 +60,10 @@ def one_less(world: World, help_: Help) -> Iterator[World]:
                 yield replace(world, runners=tuple(each for each in world.runners if each.name not in gone))
         case HelpCode.ADD_MEMBERS:
             yield _with_members(world, names[0], help_.count - 1)
+        case HelpCode.REMOVE_GATES:
+            yield _without_gates(world, names, help_.count - 1)
+        case HelpCode.RELEASE_ROOM:
+            yield replace(world, promised=world.promised[: len(world.promised) - help_.count + 1])
         case HelpCode.UNCORDON_NODES:
             for name in names:
                 opened = [each for each in names if each != name]
@@ -92,16 +97,20 @@ def _with_members(world: World, leaf: str, count: int) -> World:
     return _with_plan(world, leaf, completed)
 
 
-def _without_gates(world: World, leaves: list[str]) -> World:
-    gated = world.gated
-
-    def opened(plan: GroupPlan) -> GroupPlan:
-        return replace(plan, pods=plan.pods + gated[plan.name])
-
-    world = replace(world, gated={leaf: pods for leaf, pods in gated.items() if leaf not in leaves})
+def _without_gates(world: World, leaves: list[str], count: int) -> World:
+    """So many of the gated pods let in, in the order of the leaves."""
     for leaf in leaves:
-        world = _with_plan(world, leaf, opened)
+        opened = world.gated[leaf][:count]
+        count -= len(opened)
+        left = world.gated[leaf][len(opened) :]
+        others = {name: pods for name, pods in world.gated.items() if name != leaf}
+        world = replace(world, gated={**others, leaf: left} if left else others)
+        world = _with_plan(world, leaf, partial(_joined_by, opened))
     return world
+
+
+def _joined_by(more: tuple[Pod, ...], plan: GroupPlan) -> GroupPlan:
+    return replace(plan, pods=plan.pods + more)
 
 
 def _relaxed(world: World, help_: Help) -> World:

@@ -38,18 +38,22 @@ class Situation:
     gated: dict[str, tuple[Pod, ...]] = field(default_factory=dict)
 
     def world(self, level: int) -> World:
-        """The leaf on this level, below groups that need nothing else."""
-        plan = self.leaf
-        for above in ("inner", "root")[-(level - 1) :] if level > 1 else ():
-            plan = composite(above, gang(1), plan)
+        """The leaf on this level."""
         return World(
             self.nodes,
-            plan,
+            on_level(self.leaf, level),
             runners=self.runners,
             excluded=self.excluded,
             promised=self.promised,
             gated=self.gated,
         )
+
+
+def on_level(plan: GroupPlan, level: int) -> GroupPlan:
+    """A tree with the group on this level, below groups that need nothing else."""
+    for above in ("inner", "root")[-(level - 1) :] if level > 1 else ():
+        plan = composite(above, gang(1), plan)
+    return plan
 
 
 def crew(minimum: int, make: Callable[[str], Pod], *, admissible: bool = True, number: int = 0) -> GroupPlan:

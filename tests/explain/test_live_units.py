@@ -27,6 +27,7 @@ from tests.engine.tree_cluster import (
 )
 
 PROFILES = {PROFILE.name: PROFILE}
+levels = pytest.mark.parametrize("level", [1, 2, 3])
 
 
 def why(cluster: TreeCluster, item: ClusterObject) -> Told:
@@ -56,7 +57,7 @@ def gated_tree(level: int) -> tuple[TreeCluster, PodGroup, list[AnyGroup]]:
     return cluster, gang, [*above, gang]
 
 
-@pytest.mark.parametrize("level", [1, 2, 3])
+@levels
 def test_a_gang_that_is_short_is_told_with_its_members_and_every_group_above_with_who_is_ready(
     level: int,
 ) -> None:
@@ -70,7 +71,7 @@ def test_a_gang_that_is_short_is_told_with_its_members_and_every_group_above_wit
     ] * (level - 1)
 
 
-@pytest.mark.parametrize("level", [1, 2, 3])
+@levels
 def test_members_that_are_added_as_told_let_it_be_scheduled_and_one_less_does_not(level: int) -> None:
     cluster, gang, _ = gated_tree(level)
     told = help_of(why(cluster, gang), "ADD_MEMBERS")
@@ -93,11 +94,11 @@ def test_a_minimum_that_is_lowered_as_told_lets_a_gated_gang_be_scheduled() -> N
     assert len(cluster.bound()) == 2
 
 
-def test_gates_are_counted_and_removing_them_helps() -> None:
-    gang = leaf("gang", 3)
+@levels
+def test_gates_are_counted_and_removing_them_helps(level: int) -> None:
+    cluster, gang, _ = gated_tree(level)
     held = [replace(each, gates=("quota",)) for each in pods(gang, 1, first=2)]
-    cluster = TreeCluster(node("n"))
-    cluster.apply(gang, *pods(gang, 2), *held)
+    cluster.apply(*held)
 
     told = why(cluster, gang)
     cluster.apply(*(replace(each, gates=()) for each in held))
@@ -119,49 +120,77 @@ def test_a_pod_of_its_own_that_a_gate_holds() -> None:
     assert help_of(told, "REMOVE_GATES").count == 1
 
 
-def test_a_group_that_is_being_deleted_is_named() -> None:
-    gang = leaf("gang", 1)
-    cluster = TreeCluster(node("n", cpu=0))
-    cluster.apply(gang, *pods(gang, 1))
-    cluster.cycles()
-    cluster.delete(gang)
+@levels
+def test_a_group_that_is_being_deleted_is_named(level: int) -> None:
+    cluster, gang, groups = gated_tree(3)
+    cluster.apply(*pods(gang, 1, first=2))
+    marked = groups[level - 1]
+    cluster.delete(marked)
 
     told = why(cluster, gang)
 
-    details = reasons(told, gang)["BEING_DELETED"].details
-    assert details == {"kind": "PodGroup", "namespace": "default", "name": "gang"}
+    details = reasons(told, marked)["BEING_DELETED"].details
+    assert details == {"kind": marked.key.kind, "namespace": "default", "name": marked.name}
     assert not told.helps
 
 
-def test_a_pod_whose_group_does_not_exist_names_it() -> None:
+@levels
+def test_what_a_unit_waits_for_is_named_on_whatever_level_it_is_missing(level: int) -> None:
     cluster = TreeCluster(node("n"))
-    (pod,) = pods(leaf("late"), 1)
-    cluster.apply(pod)
+    groups: list[AnyGroup] = [
+        composite("root", 1),
+        composite("inner", 1, parent="root"),
+        leaf("gang", 1, parent="inner"),
+    ]
+    members = pods(groups[-1], 1)
+    missing = groups[level - 1]
+    cluster.apply(*groups[level:], *members)
 
-    told = why(cluster, pod)
+    told = why(cluster, members[0])
 
-    assert reasons(told, pod)["ROOT_MISSING"].details["name"] == "late"
+    assert reasons(told, members[0])["ROOT_MISSING"].details["name"] == missing.name
+    assert not told.helps
 
 
-def test_parents_in_a_cycle_are_named() -> None:
+@levels
+def test_parents_in_a_cycle_are_named_to_groups_in_it_and_below(level: int) -> None:
     cluster = TreeCluster(node("n"))
-    one, two = composite("one", parent="two"), composite("two", parent="one")
-    cluster.apply(one, two)
+    groups: list[AnyGroup] = [
+        composite("one", parent="two"),
+        composite("two", parent="one"),
+        leaf("gang", 1, parent="two"),
+    ]
+    cluster.apply(*groups)
+    asked = groups[level - 1]
 
-    assert "PARENT_CYCLE" in reasons(why(cluster, one), one)
+    told = why(cluster, asked)
+
+    assert "PARENT_CYCLE" in reasons(told, asked)
+    assert not told.helps
 
 
-def test_a_running_unit_is_shown_with_what_holds_and_in_which_domain() -> None:
+@levels
+def test_a_running_unit_is_shown_with_what_holds_and_in_which_domain(level: int) -> None:
     cluster = TreeCluster(node("n", labels={"rack": "r1"}))
-    root, gang = composite("root", 1, same="rack"), leaf("gang", 2, parent="root")
-    cluster.apply(root, gang, *pods(gang, 2))
+    same = {level: "rack"}
+    groups: list[AnyGroup] = [
+        composite("root", 1, same=same.get(1, "")),
+        composite("inner", 1, parent="root", same=same.get(2, "")),
+        leaf("gang", 2, parent="inner", same=same.get(3, "")),
+    ]
+    cluster.apply(*groups, *pods(groups[-1], 2))
     cluster.cycles()
 
-    told = why(cluster, gang)
+    told = why(cluster, groups[-1])
 
-    assert "NOTHING_PENDING" in reasons(told, root)
-    assert (group(told, gang).status, group(told, gang).satisfied) == (Status.SUCCESS, 2)
-    assert (group(told, root).domain_key, group(told, root).domain_value) == ("rack", "r1")
+    assert "NOTHING_PENDING" in reasons(told, groups[0])
+    assert [(group(told, each).status, group(told, each).satisfied) for each in groups] == [
+        (Status.SUCCESS, 1),
+        (Status.SUCCESS, 1),
+        (Status.SUCCESS, 2),
+    ]
+    constrained = group(told, groups[level - 1])
+    assert (constrained.domain_key, constrained.domain_value) == ("rack", "r1")
     assert not told.helps
 
 

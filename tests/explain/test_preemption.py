@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.dsl import gang, node, pod_group
+from tests.explain.situations import LEVELS, on_level
 from tests.explain.test_situations import assert_true
 from tests.explain.world import Runner, World
 
@@ -12,25 +13,31 @@ NODES = (node("a", "4"), node("b", "4"))
 PLAN = pod_group("g", gang(2), pods=2, cpu="3")
 
 
-def busy(*runners: Runner, priority: int = 100, policy: str = "PreemptLowerPriority") -> World:
-    return World(NODES, PLAN, runners, priority=priority, policy=policy)
+levels = pytest.mark.parametrize("level", LEVELS)
 
 
-def test_whom_a_unit_may_preempt_is_named_with_the_number_of_pods() -> None:
-    told = busy(Runner("low", ("a", "b"), cpu="2")).explained()
+def busy(*runners: Runner, level: int, priority: int = 100, policy: str = "PreemptLowerPriority") -> World:
+    return World(NODES, on_level(PLAN, level), runners, priority=priority, policy=policy)
+
+
+@levels
+def test_whom_a_unit_may_preempt_is_named_with_the_number_of_pods(level: int) -> None:
+    told = busy(Runner("low", ("a", "b"), cpu="2"), level=level).explained()
 
     reason = told.root["PREEMPTION_POSSIBLE"].details
     assert (reason["units"], reason["pods"], reason["victims"]) == ("1", "2", "PodGroup default/low")
 
 
-def test_a_policy_of_never_is_the_rule() -> None:
-    told = busy(Runner("low", ("a",), cpu="2"), policy="Never").explained()
+@levels
+def test_a_policy_of_never_is_the_rule(level: int) -> None:
+    told = busy(Runner("low", ("a",), cpu="2"), level=level, policy="Never").explained()
 
     assert told.root["PREEMPTION_FORBIDDEN"].details == {"rule": "NEVER"}
 
 
-def test_nobody_lower_is_the_rule_and_who_would_have_to_go_is_a_help() -> None:
-    world = busy(Runner("equal", ("a",), cpu="2", priority=100))
+@levels
+def test_nobody_lower_is_the_rule_and_who_would_have_to_go_is_a_help(level: int) -> None:
+    world = busy(Runner("equal", ("a",), cpu="2", priority=100), level=level)
 
     told = world.explained()
 
@@ -39,8 +46,9 @@ def test_nobody_lower_is_the_rule_and_who_would_have_to_go_is_a_help() -> None:
     assert_true(world, told)
 
 
-def test_a_unit_that_no_eviction_helps_is_told_so() -> None:
-    world = World((node("a", "2"),), PLAN, (Runner("low", ("a",)),), priority=100)
+@levels
+def test_a_unit_that_no_eviction_helps_is_told_so(level: int) -> None:
+    world = World((node("a", "2"),), on_level(PLAN, level), (Runner("low", ("a",)),), priority=100)
 
     told = world.explained()
 
@@ -48,10 +56,11 @@ def test_a_unit_that_no_eviction_helps_is_told_so() -> None:
     assert not [each for each in told.messages if each.startswith("remove")]
 
 
-def test_lower_units_that_are_not_enough_are_told_so() -> None:
+@levels
+def test_lower_units_that_are_not_enough_are_told_so(level: int) -> None:
     runners = (Runner("low", ("a",), cpu="2"), Runner("high", ("b",), cpu="2", priority=200))
 
-    told = busy(*runners).explained()
+    told = busy(*runners, level=level).explained()
 
     assert told.root["PREEMPTION_CANNOT_HELP"].details["rule"] in {"NO_FIT", "NOT_FOUND"}
 

@@ -10,6 +10,7 @@ from muster.core.explain.circumstances import Circumstances
 from muster.core.explain.explain import explain
 from muster.core.explain.explanation import Explanation, Help, results_below
 from muster.core.explain.what_would_help import what_would_help
+from muster.core.framework import Profile
 from muster.core.preemption_units import DisruptionUnits, units_of_rows
 from muster.core.tree import PendingPods, Unit
 from muster.model.meta import ObjectKey
@@ -47,6 +48,7 @@ class World:
     excluded: dict[str, list[str]] = field(default_factory=dict)
     promised: tuple[str, ...] = ()
     gated: Mapping[str, tuple[Pod, ...]] = field(default_factory=dict)
+    profile: Profile | None = None
 
     def explained(self) -> Explained:
         """The explanation with its helps; the snapshot must be as before."""
@@ -68,7 +70,7 @@ class World:
         )
 
     def _built(self, policy: str) -> tuple[_Cluster, Unit]:
-        cluster = _Cluster(*self.nodes)
+        cluster = _Cluster(*self.nodes, profile=self.profile)
         for runner in self.runners:
             cluster.run(runner)
         for number, node in enumerate(self.members):
