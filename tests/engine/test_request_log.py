@@ -6,9 +6,10 @@ import asyncio
 
 import pytest
 
-from muster.engine.api import AppliedObject, ApplyAnswer, Outcome, RequestIdentity
+from muster.engine.api import AppliedObject, ApplyAnswer, RequestIdentity
 from muster.engine.ports import RequestRecord
 from muster.engine.request_log import RequestLog
+from muster.validation.admission import Outcome
 
 
 def identity(number: int) -> RequestIdentity:
