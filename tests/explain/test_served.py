@@ -112,6 +112,40 @@ def test_a_unit_that_waits_for_its_victims_is_told_which_pods_have_to_leave(
     assert not answer.helps
 
 
+def below(level: int, *objects: Object) -> list[Object]:
+    """The gang `crew` on this level of a tree whose other groups need nothing else."""
+    groups: list[Object] = []
+    for name in ("root", "inner")[: level - 1]:
+        made = Object()
+        made.composite_pod_group.metadata.name = name
+        spec = made.composite_pod_group.spec
+        spec.scheduling_policy.gang.min_group_count = 1
+        spec.workload_ref.workload_name, spec.workload_ref.template_name = "w", name
+        if groups:
+            spec.parent_composite_pod_group_name = groups[-1].composite_pod_group.metadata.name
+        groups.append(made)
+    if groups:
+        leaf = objects[0].pod_group.spec
+        leaf.parent_composite_pod_group_name = groups[-1].composite_pod_group.metadata.name
+        leaf.workload_ref.workload_name, leaf.workload_ref.template_name = "w", "crew"
+    return [*groups, *objects]
+
+
+@pytest.mark.parametrize("level", [1, 2, 3])
+def test_a_unit_that_rests_is_told_what_wakes_it(service: Service, cluster: str, level: int) -> None:
+    apply(service, cluster, node("n", cpu="2"), *below(level, *gang("crew", 5)))
+    decided(service, cluster, "crew")
+
+    answer = explain(service, cluster, ref("crew"))
+    while answer.queue.state != UnitState.UNIT_STATE_UNSCHEDULABLE:
+        answer = explain(service, cluster, ref("crew"))
+
+    codes = {reason.code: reason for reason in answer.result.reasons}
+    assert "NODE_ADDED" in codes["WAITS_FOR_EVENTS"].details["events"].split(",")
+    assert codes["NEXT_TRY"].details["time"].endswith("Z")
+    assert codes["FIRST_FAILURE"].details["level"] == str(level)
+
+
 def test_helps_are_tried_only_if_they_are_asked_for(service: Service, cluster: str) -> None:
     apply(service, cluster, node("n", cpu="2"), *gang("crew", 5))
 
