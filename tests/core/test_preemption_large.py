@@ -128,6 +128,18 @@ def test_the_cheapest_of_many_racks_is_among_the_few_that_are_tried() -> None:
     assert {on[1:3] for on in result.nominated.values()} == {"17"}
 
 
+def test_of_two_sets_that_cost_the_same_the_one_without_the_oldest_unit_goes() -> None:
+    cluster = BusyCluster(_nodes())
+    others = {30: (50, 5), 31: (10, 1), 70: (50, 3), 71: (10, 9)}
+    for number in range(SIZE):
+        priority, start = others.get(number, (90, 0))
+        cluster.low_pod(f"low-{number:03}", f"n{number:03}", cpu="4", priority=priority, start=start)
+
+    result = cluster.preempt(pod_group("g", gang(2), pods=2, cpu="4", same="rack"))
+
+    assert result.victims == ["low-070", "low-071"]
+
+
 def test_pods_step_aside_inside_their_rack_alone() -> None:
     cluster = BusyCluster(_nodes())
     # Only rack r05 may be used. Its node n050 is emptiest, and holds the dearest unit.

@@ -11,8 +11,10 @@ from tests.engine.preempting_cluster import (
     WAITING,
     full_cluster,
     gang,
+    leaving,
     low,
     nominated,
+    remove,
 )
 from tests.engine.tree_cluster import TreeCluster, composite, leaf, node, pods
 
@@ -92,3 +94,17 @@ def test_a_preemptor_whose_groups_clash_meanwhile_gives_up_its_nominations() -> 
 
     assert nominated(cluster) == {}
     assert cluster.stored_waits() == []
+
+
+def test_nominations_that_are_given_up_wake_who_may_have_the_room() -> None:
+    cluster, _ = full_cluster(cores=2, eviction=Eviction(by_clients=True, timeout_seconds=TIMEOUT))
+    cluster.cycles()
+    remove(cluster, min(leaving(cluster)))
+    other, members = gang("other", 1, priority=5)
+    cluster.apply(other, *members)
+    cluster.cycles()
+    assert cluster.state_of(other) is UnitState.UNSCHEDULABLE
+
+    cluster.later(TIMEOUT)
+
+    assert cluster.state_of(other) is UnitState.ACTIVE
