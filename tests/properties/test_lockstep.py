@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.core import decide as door
-from muster.core import lockstep
+from muster.core import lockstep, standings
 from muster.core.decision import Decision
 from muster.core.lockstep import Lockstep, NoRehearsal
 from muster.core.observer import RecordingObserver
@@ -104,10 +104,11 @@ def decided(cluster: Cluster, unit: Unit, rehearsal: object) -> tuple[Decision, 
 
 @pytest.fixture(params=["as it comes", "wherever it can"], scope="module", autouse=True)
 def how_often(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Lock-step is used for few domains too, or only where it pays."""
+    """Lock-step is used for few domains too, and small groups are judged at once, or both only where it pays."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "wherever it can":
             patch.setattr(lockstep, "_FEW_DOMAINS", 0)
+            patch.setattr(standings, "_EARNED", 1_000)
         yield
 
 

@@ -7,7 +7,7 @@ all in lock-step, does not show.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,23 +87,49 @@ class Outcomes:
         """For an observer, one a candidate."""
         columns = zip(self.domains, self.statuses.tolist(), self.pruned.tolist(), strict=True)
         for domain, status, pruned in columns:
-            yield {"domain": domain.value, "status": Status(status).name, "pruned": int(pruned)}
+            yield event_of(domain, status, pruned=pruned)
 
     def choice(self, best: int, scorer: PlacementScorer) -> Reason:
         """Why the best won: its score, that of the next, and how many candidates there were of each status."""
-        winner = self.domains[best]
-        details = {"key": winner.key, "value": winner.value, "score": scorer.describe(self.view(best))}
-        text = f"{winner.key}={winner.value} is best: {details['score']}"
         others = self.statuses == Status.SUCCESS
         others[best] = False
         following = _first_largest(self.ranks, others)
-        if following is not None:
-            details["next_value"] = self.domains[following].value
-            details["next_score"] = scorer.describe(self.view(following))
-            text += f"; then {details['next_value'] or _EMPTY}: {details['next_score']}"
-        for status, number in sorted(Counter(self.statuses.tolist()).items()):
-            details[Status(status).name.lower()] = str(number)
-        return Reason(BEST_DOMAIN, text, 0, details)
+        leaders = [
+            (self.domains[place], self.view(place)) for place in (best, following) if place is not None
+        ]
+        return reason_of_choice(leaders, Counter(self.statuses.tolist()), scorer)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """The best candidate. tried, pruned: how many there were. events: for an observer, one a candidate."""
+
+    domain: Domain
+    reason: Reason
+    tried: int
+    pruned: int
+    events: Callable[[], Iterator[dict[str, str | int]]]
+
+
+def reason_of_choice(
+    leaders: Sequence[tuple[Domain, PlacementView]], counts: Mapping[int, int], scorer: PlacementScorer
+) -> Reason:
+    """Why the first of the leaders won over the second, if there is one. counts: candidates of each status."""
+    winner, view = leaders[0]
+    details = {"key": winner.key, "value": winner.value, "score": scorer.describe(view)}
+    text = f"{winner.key}={winner.value} is best: {details['score']}"
+    for following, its_view in leaders[1:]:
+        details["next_value"] = following.value
+        details["next_score"] = scorer.describe(its_view)
+        text += f"; then {details['next_value'] or _EMPTY}: {details['next_score']}"
+    for status, number in sorted(counts.items()):
+        details[Status(status).name.lower()] = str(number)
+    return Reason(BEST_DOMAIN, text, 0, details)
+
+
+def event_of(domain: Domain, status: int, *, pruned: bool) -> dict[str, str | int]:
+    """What an observer is told of a candidate."""
+    return {"domain": domain.value, "status": Status(status).name, "pruned": int(pruned)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,12 @@ from typing import Protocol
 import numpy as np
 
 from muster.core.arrays import IntArray
-from muster.core.candidate_outcomes import Candidates, Outcomes
+from muster.core.candidate_outcomes import Candidates, Choice, Outcomes
 from muster.core.capacity import rooms_of
 from muster.core.counted_stage import CountedStage, LevelAmounts
 from muster.core.cuts import Level, levels_of
 from muster.core.demand import Demand
+from muster.core.domains import Domain
 from muster.core.framework import PlacementView, Profile
 from muster.core.lanes import Form, LaneRecursion
 from muster.core.ordering import batches_of
@@ -28,6 +29,7 @@ from muster.core.picked_stage import PickedStage
 from muster.core.placement_view import requested_rows
 from muster.core.pod_placement import PodPlacer
 from muster.core.signature import Signature
+from muster.core.small_groups import SmallGroups
 from muster.core.snapshot import Snapshot
 from muster.core.stage import SavedT
 from muster.core.tree import GroupTree, Unit, leaves
@@ -42,6 +44,10 @@ Path = tuple[str, ...]
 class Rehearsal(Protocol):
     """Finds the outcomes of candidates without simulating them one by one."""
 
+    def choice(self, group: GroupTree, outer: Domain) -> Choice | None:
+        """The best domain for the group inside the outer one, if it is known without going through all; None: it is not."""
+        ...
+
     def outcomes(self, group: GroupTree, candidates: Candidates) -> Outcomes | None:
         """Of the group in the candidates, of which one at least is to be tried; None: simulate them."""
         ...
@@ -49,6 +55,9 @@ class Rehearsal(Protocol):
 
 class NoRehearsal:
     """Leaves every candidate to simulation."""
+
+    def choice(self, group: GroupTree, outer: Domain) -> Choice | None:
+        """None."""
 
     def outcomes(self, group: GroupTree, candidates: Candidates) -> Outcomes | None:
         """None."""
@@ -65,9 +74,15 @@ class Lockstep:
     _forms: dict[int, tuple[GroupTree, Form]] = field(default_factory=dict)
     _safe: dict[int, bool] = field(default_factory=dict)
     _demand: Demand = field(init=False)
+    _small: SmallGroups = field(init=False)
 
     def __post_init__(self) -> None:
         self._demand = Demand(rooms_of(self.snapshot, self.placer))
+        self._small = SmallGroups(self.snapshot, self.unit, self.profile, self.placer)
+
+    def choice(self, group: GroupTree, outer: Domain) -> Choice | None:
+        """As `Rehearsal`; kept up from one unit to the next for small groups."""
+        return self._small.choice(group, outer)
 
     def outcomes(self, group: GroupTree, candidates: Candidates) -> Outcomes | None:
         """As `Rehearsal`; None where pods read other nodes, or leave out nodes of their own."""
@@ -82,7 +97,9 @@ class Lockstep:
         levels, scorer = levels_of(self.snapshot, candidates.outer, path), self.profile.placement_scorer
         if len(shapes) == 1 and set(_paths(group)) == {path}:
             counted = self._counted_stage(shapes[0], levels, rows)
-            return _outcomes(LaneRecursion(counted, forms, scorer, self._demand), group, candidates)
+            found = _outcomes(LaneRecursion(counted, forms, scorer, self._demand), group, candidates)
+            self._small.learn(found)
+            return found
         if len(levels[-1]) <= _FEW_DOMAINS:
             return None
         picked = PickedStage(rooms_of(self.snapshot, self.placer), levels)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from muster.core.candidate_outcomes import Candidates, Outcomes, TriedDomain, outcomes_of
+from muster.core.candidate_outcomes import Candidates, Choice, Outcomes, TriedDomain, outcomes_of
 from muster.core.capacity import rooms_of
 from muster.core.capacity_bound import bound_inside, is_hopeless
 from muster.core.cuts import levels_of
@@ -129,6 +129,10 @@ class Recursion:
 
     def _choose_domain(self, trial: Trial, key: str, outer: Domain) -> Trial:
         """Try every candidate with minimum and fill, revert, and assume the minimum in the best."""
+        choice = self.rehearsal.choice(trial.group, outer)
+        if choice is not None:
+            self._take(trial, choice)
+            return trial
         (level,) = levels_of(self.snapshot, outer, (key,))
         places, trial.reasons = allowed_places(self.snapshot.nodes, trial.group, level, outer)
         bound = bound_inside(self.demand, outer, key)
@@ -146,6 +150,15 @@ class Recursion:
             trial = self._closest(trial, outcomes)
         trial.tried, trial.pruned = outcomes.tried, outcomes.ruled_out
         return trial
+
+    def _take(self, trial: Trial, choice: Choice) -> None:
+        """Assume the minimum in a domain that is known to be the best."""
+        if self.observer.is_recording:
+            for event in choice.events():
+                self.observer.candidate(event)
+        trial.domain, trial.reasons = choice.domain, [choice.reason]
+        trial.tried, trial.pruned = choice.tried, choice.pruned
+        self._minimum_inside(trial, choice.domain)
 
     def _closest(self, trial: Trial, outcomes: Outcomes) -> Trial:
         """A group that no candidate holds is shown, to the observer too, as it was in the one that came closest."""

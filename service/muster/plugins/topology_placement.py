@@ -20,12 +20,11 @@ class MostPodsThenFullest:
     """Most pods of the group, then the domain that is fullest with them: the mean share used, exactly."""
 
     def score(self, view: PlacementView) -> tuple[Fraction | int, ...]:
-        shares = [
-            Fraction(used, allocatable)
-            for used, allocatable in zip(view.used, view.allocatable, strict=True)
-            if allocatable
-        ]
-        return view.placed, sum(shares, Fraction(0)) / max(len(shares), 1)
+        total, whole, number = 0, 1, 0
+        for used, allocatable in zip(view.used, view.allocatable, strict=True):
+            if allocatable:
+                total, whole, number = total * allocatable + used * whole, whole * allocatable, number + 1
+        return view.placed, Fraction(total, whole * max(number, 1))
 
     def ranks(self, views: PlacementViews) -> IntArray:
         """By floating point where that settles it, exactly inside each run of candidates that it cannot tell apart."""
