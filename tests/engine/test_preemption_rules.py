@@ -5,6 +5,7 @@ from __future__ import annotations
 from muster.core.decision import Decision, DecisionCode
 from muster.engine.eviction import Eviction
 from muster.engine.ports import UnitState
+from muster.model.group import PodGroup
 from tests.engine.preempting_cluster import (
     CLIENTS_EVICT,
     GRACE,
@@ -108,3 +109,35 @@ def test_nominations_that_are_given_up_wake_who_may_have_the_room() -> None:
     cluster.later(TIMEOUT)
 
     assert cluster.state_of(other) is UnitState.ACTIVE
+
+
+def stayed_for(cluster: TreeCluster, group: PodGroup) -> set[str]:
+    """Pods that did not leave for the group, and run still."""
+    return {key.name for key in cluster.cluster.waits.stayed(group.key).values()}
+
+
+def test_a_pod_that_stayed_is_in_the_way_only_until_it_is_gone() -> None:
+    cluster, group = full_cluster(eviction=Eviction(by_clients=True, timeout_seconds=TIMEOUT))
+    cluster.cycles()
+    gone, stays = sorted(leaving(cluster))
+    cluster.later(TIMEOUT)
+    cluster.cycles()
+
+    remove(cluster, gone)
+    cluster.cycles()
+
+    assert stayed_for(cluster, group) == {stays}
+    assert gone not in cluster.says(group)[2]
+
+
+def test_pods_that_stayed_are_remembered_while_others_are_waited_for() -> None:
+    cluster, group = full_cluster(eviction=Eviction(by_clients=True, timeout_seconds=TIMEOUT))
+    cluster.cycles()
+    stayed = leaving(cluster)
+    cluster.later(TIMEOUT)
+    cluster.cycles()
+
+    cluster.apply(node("m", cpu=2), *low(2, on="m", first=7))
+
+    assert cluster.cycles() == [WAITING]
+    assert stayed_for(cluster, group) == stayed
