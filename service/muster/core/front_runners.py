@@ -15,6 +15,8 @@ import numpy as np
 from muster.core.arrays import IntArray, Slots
 
 _MOST = 256
+_FEW_NODES = 256
+"""Up to so many are sorted sooner than parted."""
 _SURPLUS = 8
 """A heap grown by as many times its size holds little but entries that have been overtaken."""
 
@@ -77,7 +79,17 @@ def front_runners(keys: IntArray) -> FrontRunners:
 
 def leading(keys: IntArray, within: Slots, count: int) -> FrontRunners:
     """Enough of some slots for `count` pods: each takes one of them from the front, so no other comes in reach."""
-    return FrontRunners(keys, 0, _heap(keys, within[largest(keys[within], count)]))
+    inside = keys[within]
+    if len(inside) > _FEW_NODES:
+        return FrontRunners(keys, 0, _heap(keys, within[largest(inside, count)]))
+    places = inside.argsort()[-count:]
+    heap = [
+        (-key, slot)
+        for key, slot in zip(inside[places].tolist(), within[places].tolist(), strict=True)
+        if key >= 0
+    ]
+    heap.reverse()
+    return FrontRunners(keys, 0, heap)
 
 
 def _heap(keys: IntArray, slots: Slots) -> list[tuple[int, int]]:

@@ -31,6 +31,8 @@ class PodPlacer:
         self._snapshot = snapshot
         self._profile = profile
         self.keys = LocalKeys(snapshot, profile)
+        self._far_filters = tuple(item for item in profile.pod_filters if not item.reads_one_node)
+        self._far_scores = tuple(item.plugin for item in profile.pod_scores)
 
     def place(self, index: int, count: int, within: Slots | None) -> Slots:
         """Assume up to `count` pods of a signature on nodes of `within` (None: all); their slots, in order.
@@ -51,17 +53,13 @@ class PodPlacer:
 
     def is_local(self, signature: Signature) -> bool:
         """Whether all that bears on such a pod reads one node at a time, given the pods that run now."""
-        return self.filters_locally(signature) and not any(
-            item.plugin.concerns(signature, self._snapshot) for item in self._profile.pod_scores
-        )
+        if not self.filters_locally(signature):
+            return False
+        return not any(score.concerns(signature, self._snapshot) for score in self._far_scores)
 
     def filters_locally(self, signature: Signature) -> bool:
         """Whether every filter that concerns such a pod reads one node at a time."""
-        return not any(
-            item.concerns(signature, self._snapshot)
-            for item in self._profile.pod_filters
-            if not item.reads_one_node
-        )
+        return not any(item.concerns(signature, self._snapshot) for item in self._far_filters)
 
     def admits(self, signature: Signature) -> BoolArray:
         """Per slot, whether all filters admit such a pod now."""

@@ -126,7 +126,9 @@ class RunningSums:
 
     def _room(self, free: list[int]) -> int:
         """Pods that a node admitting them holds by these amounts."""
-        room = min([MANY, *(free[row] // amount for row, amount in self._amounts)])
+        room = MANY
+        for row, amount in self._amounts:
+            room = min(room, free[row] // amount)
         return max(room, 0)
 
     def _is_safe(self, row: int) -> bool:

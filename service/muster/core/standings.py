@@ -243,6 +243,6 @@ def _descending(score: tuple[Fraction | int, ...]) -> Key:
     key: list[Fraction | float] = []
     for part in score:
         if isinstance(part, Fraction):
-            key.append(-float(part))
+            key.append(-(part.numerator / part.denominator))
         key.append(-part)
     return tuple(key)

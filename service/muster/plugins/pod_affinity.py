@@ -75,6 +75,8 @@ class PodAffinityScore:
         terms = terms_of(signature)
         if terms.preferred or terms.preferred_anti:
             return True
+        if not snapshot.pods.carriers:
+            return False
         return any(carried_terms(kind, signature, snapshot) for kind in _SCORED_BY_CARRIER)
 
     def score(self, signature: Signature, snapshot: Snapshot, slots: Slots) -> IntArray:

@@ -88,6 +88,8 @@ def terms_of(signature: Signature) -> Terms:
 
 def carried_terms(kind: TermKind, signature: Signature, snapshot: Snapshot) -> tuple[Term, ...]:
     """Terms of that kind of pods that run now which select the signature; each once, in a fixed order."""
+    if not snapshot.pods.carriers:
+        return ()
     found: dict[Term, None] = {}
     for index in sorted(snapshot.pods.carriers):
         found |= dict.fromkeys(_carried_towards(kind, snapshot.signatures[index], signature))

@@ -157,6 +157,8 @@ def _constraints(signature: Signature, when: str) -> tuple[Constraint, ...]:
 
 
 def _keys(spec: PodSpec, when: str) -> tuple[str, ...]:
+    if not spec.topology_spread_constraints:
+        return ()
     return tuple(
         item.topology_key for item in spec.topology_spread_constraints if item.when_unsatisfiable == when
     )
