@@ -6,7 +6,7 @@ wherever it is seen. The writer takes `take_writes` to the store; who answers a 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from muster.core.framework import Profile
@@ -14,7 +14,7 @@ from muster.engine.array_feed import ArrayFeed
 from muster.engine.changes import Change
 from muster.engine.cluster_state import ClusterState, Name, parent_key_of
 from muster.engine.disruption_budgets import BudgetTable
-from muster.engine.disruption_units import DisruptionTable
+from muster.engine.disruption_units import DisruptionTable, is_potential_victim
 from muster.engine.failed_bindings import FailedBindings
 from muster.engine.last_failures import LastFailures
 from muster.engine.layouts import Layouts
@@ -92,15 +92,15 @@ class Cluster:
     def load(self, loaded: LoadedCluster) -> None:
         """Take over what the store holds."""
         self.state.revision = loaded.revision
+        pods: list[Pod] = []
         for item in loaded.objects:
+            if isinstance(item, Pod):
+                pods.append(item)
+                continue
             self.state.put(item.key, item)
             if isinstance(item, Node):
                 self.feed.node_changed(None, item)
-        for pod in self.state.objects[POD].values():
-            if isinstance(pod, Pod):
-                self.feed.pod_changed(None, pod)
-                self.disruption.pod_changed(None, pod)
-                self.note_leaving(pod)
+        self._load_pods(pods)
         for budget in self.state.objects[POD_DISRUPTION_BUDGET].values():
             if isinstance(budget, PodDisruptionBudget):
                 self.count_budget(budget)
@@ -117,6 +117,20 @@ class Cluster:
                 self.waiting_leaves[waiting.namespace, waiting.group] = row.missing
         self._check_layouts()
         self.feed.flush()
+
+    def _load_pods(self, pods: Sequence[Pod]) -> None:
+        """All at once those that run and stay, which most do."""
+        self.state.load_pods(pods)
+        running: list[Pod] = []
+        for pod in pods:
+            if is_potential_victim(pod):
+                running.append(pod)
+            elif pod.node_name:
+                self.feed.pod_changed(None, pod)
+                self.disruption.pod_changed(None, pod)
+                self.note_leaving(pod)
+        self.feed.pods_bound(running)
+        self.disruption.pods_bound(running)
 
     def _check_layouts(self) -> None:
         """Faults of trees are not stored: they follow from the objects."""

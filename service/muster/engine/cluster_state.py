@@ -111,6 +111,13 @@ class ClusterState:
                     members = self._members[namespace, group] = Members(self.scheduler_names)
                 members.add(pods)
 
+    def load_pods(self, stored: Sequence[Pod]) -> None:
+        """As `put_pod`, for all pods of a store, into a state that holds none."""
+        self.add_pods(stored)
+        for pod in stored:
+            if pod.node_name:
+                self._on_node[pod.node_name][pod.ordinal] = pod
+
     def bind(self, bound: Sequence[Pod]) -> None:
         """As `put_pod`, for pods that were pending and differ by node and status alone."""
         for pod in bound:

@@ -7,6 +7,8 @@ each field of 10 000 pods is what costs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 
@@ -14,6 +16,7 @@ import msgspec
 from sqlalchemy import Connection, select
 
 from muster.model.pod import Pod
+from muster.model.variations import variation
 from muster.store.bulk import Bulk, Row
 from muster.store.tables import pod_metadata, pod_specs, pod_statuses, pods
 from muster.store.values import SharedValues, ValueIds, metadata_of, values_of_pods
@@ -24,6 +27,9 @@ _decode_gates = msgspec.json.Decoder(tuple[str, ...]).decode
 
 PodColumns = list[Sequence[Any]]
 
+_ANY = Pod(name="any")
+_stored = variation(Pod, *(field.name for field in fields(Pod)))
+ROWS_AT_ONCE = 1_000
 _FIELDS = (
     "ordinal",
     "namespace",
@@ -113,7 +119,8 @@ def load_pods(connection: Connection, cluster_id: int) -> list[Pod]:
     """All pods of a cluster by ordinal; values and names that are equal are one object."""
     values = values_of_pods(connection, cluster_id)
     query = select(pods).where(pods.c.cluster_id == cluster_id).order_by(pods.c.ordinal)
-    return [*pods_of_rows(connection.execute(query), values)]
+    parts = connection.execute(query).partitions(ROWS_AT_ONCE)
+    return [*pods_of_rows(chain.from_iterable(parts), values)]
 
 
 def pods_of_rows(rows: Iterable[Any], values: SharedValues) -> Iterator[Pod]:
@@ -141,23 +148,24 @@ def pods_of_rows(rows: Iterable[Any], values: SharedValues) -> Iterator[Pod]:
         metadata = values.metadata[metadata_id]
         if gates not in gates_of:
             gates_of[gates] = _decode_gates(gates)
-        yield Pod(
-            name=name,
-            namespace=words.setdefault(namespace, namespace),
-            uid=uid,
-            resource_version=resource_version,
-            generation=generation,
-            ordinal=ordinal,
-            creation_us=creation_us,
-            deletion_us=deletion_us,
-            deletion_grace_seconds=deletion_grace_seconds,
-            labels=metadata.labels,
-            annotations=metadata.annotations,
-            owner_references=metadata.owner_references,
-            finalizers=metadata.finalizers,
-            spec=values.specs[spec_id],
-            group=words.setdefault(group, group),
-            gates=gates_of[gates],
-            node_name=words.setdefault(node_name, node_name),
-            status=values.statuses[status_id],
+        yield _stored(
+            _ANY,
+            name,
+            words.setdefault(namespace, namespace),
+            uid,
+            resource_version,
+            generation,
+            ordinal,
+            creation_us,
+            deletion_us,
+            deletion_grace_seconds,
+            metadata.labels,
+            metadata.annotations,
+            metadata.owner_references,
+            metadata.finalizers,
+            values.specs[spec_id],
+            words.setdefault(group, group),
+            gates_of[gates],
+            words.setdefault(node_name, node_name),
+            values.statuses[status_id],
         )
