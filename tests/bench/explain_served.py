@@ -18,8 +18,7 @@ from muster.v1.object_pb2 import Object
 from tests.bench.place import Place
 from tests.bench.row import Measured, Row
 from tests.bench.served import CALL_SECONDS, Served, in_loop
-from tests.bench.simulation import filled
-from tests.endtoend.service import member
+from tests.bench.simulation import filled, tree
 
 GROUPS, PODS_A_GROUP = 8, 64
 CPU_A_POD = "30"
@@ -31,28 +30,8 @@ UNIT = ObjectRef(kind="CompositePodGroup", name="waits")
 
 
 def waiting_tree() -> list[Object]:
-    """Eight gangs of 64 pods, each in a rack, all in a block; a rack has nodes for 25."""
-    root = Object()
-    root.composite_pod_group.metadata.name = UNIT.name
-    spec = root.composite_pod_group.spec
-    spec.workload_ref.workload_name, spec.workload_ref.template_name = "w", "root"
-    spec.scheduling_policy.gang.min_group_count = GROUPS
-    spec.scheduling_constraints.topology.add(key="block")
-    return [root, *(each for number in range(GROUPS) for each in _leaf(f"{UNIT.name}-{number}"))]
-
-
-def _leaf(name: str) -> list[Object]:
-    group = Object()
-    group.pod_group.metadata.name = name
-    spec = group.pod_group.spec
-    spec.parent_composite_pod_group_name = UNIT.name
-    spec.workload_ref.workload_name, spec.workload_ref.template_name = "w", "leaf"
-    spec.scheduling_policy.gang.min_count = PODS_A_GROUP
-    spec.scheduling_constraints.topology.add(key="rack")
-    pods = [member(f"{name}-{number}", name) for number in range(PODS_A_GROUP)]
-    for pod in pods:
-        pod.pod.spec.containers[0].resources.requests["cpu"] = CPU_A_POD
-    return [group, *pods]
+    """A rack has nodes for 25 of the 64 pods of each gang."""
+    return tree(UNIT.name, GROUPS, PODS_A_GROUP, CPU_A_POD)
 
 
 def told(*, what_would_help: bool) -> Callable[[Place], Coroutine[Any, Any, Measured]]:

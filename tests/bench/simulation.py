@@ -48,24 +48,28 @@ def running(count: int, on: int) -> Iterator[Object]:
         yield pod
 
 
-def tree(name: str) -> list[Object]:
-    """Four gangs of 16 pods, each in a rack, all in a block."""
+def tree(name: str, groups: int = 4, pods: int = 16, cpu: str = "1") -> list[Object]:
+    """Gangs of pods that are alike, each in a rack, all in a block."""
     root = Object()
     root.composite_pod_group.metadata.name = name
     spec = root.composite_pod_group.spec
     spec.workload_ref.workload_name, spec.workload_ref.template_name = "w", "root"
-    spec.scheduling_policy.gang.min_group_count = 4
+    spec.scheduling_policy.gang.min_group_count = groups
     spec.scheduling_constraints.topology.add(key="block")
     made = [root]
-    for number in range(4):
+    for number in range(groups):
         group = Object()
         group.pod_group.metadata.name = f"{name}-{number}"
         leaf = group.pod_group.spec
         leaf.parent_composite_pod_group_name = name
         leaf.workload_ref.workload_name, leaf.workload_ref.template_name = "w", "leaf"
-        leaf.scheduling_policy.gang.min_count = 16
+        leaf.scheduling_policy.gang.min_count = pods
         leaf.scheduling_constraints.topology.add(key="rack")
-        made += [group, *(member(f"{name}-{number}-{each}", f"{name}-{number}") for each in range(16))]
+        made.append(group)
+        for index in range(pods):
+            pod = member(f"{name}-{number}-{index}", f"{name}-{number}")
+            pod.pod.spec.containers[0].resources.requests["cpu"] = cpu
+            made.append(pod)
     return made
 
 
