@@ -72,11 +72,11 @@ def test_a_unit_whose_wait_was_in_vain_is_tried_at_once_however_lately_it_was_tr
         cluster.apply(node(f"useless-{number}", cpu=0))
         cluster.later(TIMEOUT / 4)
         cluster.cycles()
-    cluster.later(TIMEOUT / 4 - 1)
+    cluster.later(TIMEOUT / 4 - 0.5)
     cluster.apply(node("useless-3", cpu=0))
     cluster.cycles()
 
-    cluster.later(1)
+    cluster.later(0.5)
 
     assert nominated(cluster) == {}
     assert cluster.state_of(group) is UnitState.ACTIVE
@@ -141,3 +141,24 @@ def test_pods_that_stayed_are_remembered_while_others_are_waited_for() -> None:
 
     assert cluster.cycles() == [WAITING]
     assert stayed_for(cluster, group) == stayed
+
+
+def test_a_second_preemption_leaves_nothing_of_the_nominations_of_the_first() -> None:
+    cluster = TreeCluster(node("n", cpu=2))
+    cluster.eviction = CLIENTS_EVICT
+    cluster.apply(*low(2))
+    group = leaf("high", 1, priority=10)
+    cluster.apply(group, *pods(group, 2, priority=10))
+    cluster.cycles()
+    higher, members = gang("higher", 2, priority=20)
+    cluster.apply(higher, *members)
+    cluster.cycles()
+    cluster.apply(node("m", cpu=1), *low(1, on="m", first=7))
+    cluster.cycles()
+    assert nominated(cluster)["high-1"] == "n"
+
+    remove(cluster, "low-0", "low-1")
+    cluster.cycles()
+
+    assert {"higher-0", "higher-1"} <= cluster.bound()
+    assert nominated(cluster) == {"high-0": "m"}

@@ -70,6 +70,18 @@ def test_a_pod_counts_in_every_budget_that_selects_it() -> None:
     assert result.victims == ["one"]
 
 
+def test_a_budget_that_is_overdrawn_already_counts_as_used_up_and_no_more() -> None:
+    cluster = BusyCluster(node("a", "2"), node("b", "2"))
+    cluster.low_group("of-overdrawn", "a", cpu="2")
+    cluster.low_group("of-used-up", "b", "b")
+    cluster.budget("overdrawn", -3, "of-overdrawn")
+    cluster.budget("used-up", 0, "of-used-up")
+
+    result = cluster.preempt(pod("p", cpu="2"))
+
+    assert (result.victims, result.preemption.pods_over_budget) == (["of-overdrawn"], 1)
+
+
 # The cheapest set, in this order
 
 
