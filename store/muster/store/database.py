@@ -135,7 +135,8 @@ class Database:
             try:
                 transaction.commit()
             except DBAPIError as error:
-                self._undo(connection)
+                # The database may go on with the transaction, of which SQLAlchemy knows no more.
+                self._drop_writer()
                 raise OutcomeUnknownError(_summary(error)) from error
 
     @contextmanager

@@ -1,0 +1,53 @@
+"""A transaction that breaks while it begins or ends is over, on both databases."""
+
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import Connection, event
+from sqlalchemy.exc import OperationalError
+
+from muster.engine.ports import HistoryBounds, StoreUnavailableError
+from muster.store.store import SqlStore
+from tests.contract.ledger import Ledger, gang
+
+
+def breaks_once(store: SqlStore, when: str, error: Exception) -> None:
+    """The next transaction breaks when it has begun, or before the database hears of its commit."""
+    errors = iter([error])
+
+    def broken(_: Connection) -> None:
+        for each in errors:
+            raise each
+
+    event.listen(store._database._backend.writer, when, broken)
+
+
+def test_the_next_commit_finds_no_transaction_that_broke_as_it_began(store: SqlStore, ledger: Ledger) -> None:
+    made = ledger.committed_add(gang("a", 1))
+    breaks_once(store, "begin", MemoryError())
+
+    with pytest.raises(MemoryError):
+        ledger.committed_add(gang("lost", 1))
+    after = Ledger(store)
+    added = after.committed_add(gang("b", 1))
+
+    assert list(after.objects().values()) == [*made, *added]
+
+
+@pytest.mark.parametrize("act", ["compact", "commit"])
+def test_the_next_commit_finds_no_transaction_whose_commit_failed(
+    store: SqlStore, ledger: Ledger, act: str
+) -> None:
+    made = ledger.committed_add(gang("a", 1))
+    acts: dict[str, Callable[[], object]] = {
+        "compact": lambda: store.compact("main", ledger.token, HistoryBounds()),
+        "commit": lambda: ledger.committed_add(gang("lost", 1)),
+    }
+    breaks_once(store, "commit", OperationalError("COMMIT", {}, Exception("disk I/O error")))
+
+    with pytest.raises(StoreUnavailableError):
+        acts[act]()
+    after = Ledger(store)
+    added = after.committed_add(gang("b", 1))
+
+    assert list(after.objects().values()) == [*made, *added]
