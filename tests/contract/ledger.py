@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from muster.engine.ports import Change, ClusterWrites, EventType, LogEntry, Store
+from muster.engine.ports import Change, ClusterWrites, EventType, HistoryBounds, LogEntry, Store
 from muster.model.meta import ORDINAL_BITS
 from muster.model.objects import ClusterObject
 from muster.model.pod import Container, Pod, PodSpec, PodStatus, Resources
@@ -45,6 +45,17 @@ class Ledger:
     def writes(self) -> ClusterWrites:
         """Writes that contain nothing yet."""
         return ClusterWrites(self.cluster, self.token, self.revision, created=self.revision == 0)
+
+    def compact(self, bounds: HistoryBounds) -> int:
+        """Forget all that is beyond the bounds, and all values that nothing uses; in how many slices."""
+        slices = 1
+        while self._store.compact(self.cluster, self.token, bounds):
+            slices += 1
+        unused = self._store.find_unused(self.cluster)
+        while unused is not None:
+            slices += 1
+            unused = self._store.forget_unused(self.cluster, self.token, unused)
+        return slices
 
     def add(self, writes: ClusterWrites, objects: Sequence[Written]) -> list[Written]:
         """Add a revision that makes these objects; returns them with what the server fills in."""

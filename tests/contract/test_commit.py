@@ -14,6 +14,7 @@ from muster.engine.ports import (
     PreemptionWait,
     RequestRecord,
     StoreUnavailableError,
+    UnusedValues,
 )
 from muster.model.pod import Pod
 from muster.store.store import SqlStore, open_store
@@ -147,7 +148,7 @@ def test_each_acquisition_raises_the_token_by_one(store_url: str) -> None:
     assert tokens == [1, 2, 1, 3, 4, 2]
 
 
-@pytest.mark.parametrize("act", ["commit", "compact", "delete"])
+@pytest.mark.parametrize("act", ["commit", "compact", "forget_unused", "delete"])
 def test_an_owner_that_was_replaced_changes_nothing(store: SqlStore, act: str) -> None:
     old = Ledger(store)
     made = old.committed_add(gang("a", 1))
@@ -155,9 +156,10 @@ def test_an_owner_that_was_replaced_changes_nothing(store: SqlStore, act: str) -
     writes = old.writes()
     old.add(writes, gang("b", 1))
     bounds = HistoryBounds(log_before_us=9, requests_before_us=9, decisions_before_us=9)
-    acts: dict[str, Callable[[], None]] = {
+    acts: dict[str, Callable[[], object]] = {
         "commit": lambda: old.commit(writes),
         "compact": lambda: store.compact("main", old.token, bounds),
+        "forget_unused": lambda: store.forget_unused("main", old.token, UnusedValues(1)),
         "delete": lambda: store.delete_cluster("main", old.token),
     }
 

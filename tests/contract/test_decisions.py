@@ -163,7 +163,7 @@ def test_old_decisions_are_forgotten_with_their_assignments(store: SqlStore, led
     later = replace(RECORD, id="decision-2", revision=2, create_us=RECORD.create_us + 1)
     _keep(ledger, RECORD, later)
 
-    store.compact("main", ledger.token, HistoryBounds(decisions_before_us=later.create_us))
+    ledger.compact(HistoryBounds(decisions_before_us=later.create_us))
 
     assert store.list_decisions("main") == [later]
 
@@ -171,6 +171,6 @@ def test_old_decisions_are_forgotten_with_their_assignments(store: SqlStore, led
 def test_only_the_newest_decisions_are_kept_where_there_are_more(store: SqlStore, ledger: Ledger) -> None:
     _keep(ledger, *map(_nth, range(1, 7)))
 
-    store.compact("main", ledger.token, HistoryBounds(most_decisions=2))
+    ledger.compact(HistoryBounds(most_decisions=2))
 
     assert store.list_decisions("main") == [_nth(6), _nth(5)]

@@ -8,7 +8,7 @@ from sqlalchemy import create_engine, func, select, table, text
 from muster.engine.ports import Change, EventType, HistoryBounds, LogEntry
 from muster.model.objects import ClusterObject
 from muster.model.pod import Pod, PodStatus
-from muster.store import values
+from muster.store import compaction, values
 from muster.store.store import SqlStore
 from tests.contract.ledger import Ledger, gang
 from tests.contract.samples import EVERY_KIND, NODE, POD_GROUP
@@ -22,8 +22,8 @@ def _count(url: str, name: str) -> int:
     return int(counted)
 
 
-def _compact(store: SqlStore, ledger: Ledger, before: int) -> None:
-    store.compact("main", ledger.token, HistoryBounds(log_before_revision=before))
+def _compact(ledger: Ledger, before: int) -> None:
+    ledger.compact(HistoryBounds(log_before_revision=before))
 
 
 def test_the_log_has_every_change_as_it_was_written(store: SqlStore, ledger: Ledger) -> None:
@@ -134,7 +134,7 @@ def test_compaction_forgets_what_is_below_and_says_so(store: SqlStore, ledger: L
     for name in "abcd":
         ledger.committed_add(gang(name, 1))
 
-    _compact(store, ledger, 3)
+    _compact(ledger, 3)
 
     assert store.compacted_revision("main") == 2
     assert store.load_cluster("main").compacted_revision == 2
@@ -146,16 +146,47 @@ def test_compaction_forgets_what_is_of_before_a_time(store: SqlStore, ledger: Le
         ledger.committed_add(gang(name, 1))
     third = store.read_log("main", 2, 1)[0]
 
-    store.compact("main", ledger.token, HistoryBounds(log_before_us=third.time_us))
+    ledger.compact(HistoryBounds(log_before_us=third.time_us))
 
     assert [entry.revision for entry in store.read_log("main", 0, 10)] == [3, 4]
 
 
+def test_compaction_is_done_in_slices_whatever_they_are_of(
+    store: SqlStore, store_url: str, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compaction, "ENTRIES_AT_ONCE", 2)
+    monkeypatch.setattr(compaction, "VALUES_AT_ONCE", 2)
+    for number in range(5):
+        pod = replace(gang("a", 1)[0], name=f"a-{number}", labels={"own": str(number)})
+        ledger.committed_remove(ledger.committed_add([pod]))
+
+    slices = ledger.compact(HistoryBounds(log_before_revision=100))
+
+    counts = [_count(store_url, name) for name in ("revisions", "pod_metadata", "pod_specs", "pod_statuses")]
+    assert counts == [0, 0, 0, 0]
+    assert store.compacted_revision("main") == 10
+    assert slices == 5 + 3 + 1 + 1
+
+
+def test_a_value_that_is_used_again_before_it_is_forgotten_stays(store: SqlStore, ledger: Ledger) -> None:
+    ledger.committed_remove(ledger.committed_add(gang("a", 1)))
+    store.compact("main", ledger.token, HistoryBounds(log_before_revision=100))
+    unused = store.find_unused("main")
+    assert unused is not None
+
+    again = ledger.committed_add(gang("a", 1))
+    while unused is not None:
+        unused = store.forget_unused("main", ledger.token, unused)
+
+    assert list(ledger.objects().values()) == again
+    assert [change.object for change in store.read_log("main", 2, 10)[0].changes] == again
+
+
 def test_compaction_never_goes_beyond_the_end_nor_back(store: SqlStore, ledger: Ledger) -> None:
     ledger.committed_add(gang("a", 1))
-    _compact(store, ledger, 100)
+    _compact(ledger, 100)
 
-    _compact(store, ledger, 1)
+    _compact(ledger, 1)
 
     assert store.compacted_revision("main") == 1
     assert store.read_log("main", 0, 10) == []
@@ -167,7 +198,7 @@ def test_compaction_keeps_what_pods_and_the_kept_log_refer_to(store: SqlStore, l
     (gone,) = ledger.committed_change([replace(gone, status=PodStatus("Running", message="last seen"))])
     ledger.committed_remove([gone])
 
-    _compact(store, ledger, 4)
+    _compact(ledger, 4)
 
     assert list(ledger.objects().values()) == [living]
     assert store.read_log("main", 0, 10)[0].changes == (Change(EventType.DELETED, gone),)
@@ -180,14 +211,14 @@ def test_compaction_removes_values_that_nothing_refers_to(
     ledger.committed_add(gang("living", 1))
     ledger.committed_remove(made)
 
-    _compact(store, ledger, 4)
+    _compact(ledger, 4)
 
     assert [_count(store_url, name) for name in ("pod_metadata", "pod_specs", "pod_statuses")] == [1, 1, 1]
 
 
 def test_a_value_that_was_removed_is_stored_again_when_it_is_needed(store: SqlStore, ledger: Ledger) -> None:
     ledger.committed_remove(ledger.committed_add(gang("a", 1)))
-    _compact(store, ledger, 3)
+    _compact(ledger, 3)
 
     again = ledger.committed_add(gang("a", 1))
 

@@ -40,7 +40,7 @@ def test_a_request_that_is_forgotten_is_not_found(store: SqlStore, ledger: Ledge
     later = replace(RECORD, request_id="id-2", time_us=101)
     _keep(ledger, RECORD, later)
 
-    store.compact("main", ledger.token, HistoryBounds(requests_before_us=101))
+    ledger.compact(HistoryBounds(requests_before_us=101))
 
     assert store.find_request("main", "Apply", "id-1") is None
     assert store.find_request("main", "Apply", "id-2") == later

@@ -251,6 +251,16 @@ class HistoryBounds:
     most_decisions: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class UnusedValues:
+    """Ids of values that pods share, which nothing of a cluster referred to at a revision."""
+
+    revision: int
+    specs: tuple[int, ...] = ()
+    metadata: tuple[int, ...] = ()
+    statuses: tuple[int, ...] = ()
+
+
 class FencedError(Exception):
     """Another process owns the store or the cluster now: stop, drop what was assumed, load again."""
 
@@ -294,11 +304,16 @@ class Store(Protocol):
         """The newest revision whose entry is gone (0: none is)."""
         ...
 
-    def compact(self, cluster: str, token: int, bounds: HistoryBounds) -> None:
-        """Forget log entries, requests and decisions beyond the bounds, and shared values that nothing uses any more.
+    def compact(self, cluster: str, token: int, bounds: HistoryBounds) -> bool:
+        """Forget some log entries, requests and decisions beyond the bounds; whether more are left. Raises FencedError."""
+        ...
 
-        Raises FencedError.
-        """
+    def find_unused(self, cluster: str) -> UnusedValues | None:
+        """The shared values that nothing uses any more, for `forget_unused`. For any thread: it may take its time."""
+        ...
+
+    def forget_unused(self, cluster: str, token: int, unused: UnusedValues) -> UnusedValues | None:
+        """Forget some of them that are not used again; what is left, if anything. Raises FencedError."""
         ...
 
     def find_request(self, cluster: str, method: str, request_id: str) -> RequestRecord | None: ...

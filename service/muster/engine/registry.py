@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from muster.core.framework import Profile
 from muster.engine.cluster import Cluster
@@ -268,7 +269,16 @@ class ClusterRegistry:
             decisions_before_us=now_us - options.decision_seconds * SECOND_US,
             most_decisions=options.most_decisions,
         )
-        await self._writer.run_apart(lambda: self._store.compact(cluster.name, cluster.token, bounds))
+        await self._forget(cluster.name, cluster.token, bounds)
+
+    async def _forget(self, name: str, token: int, bounds: HistoryBounds) -> None:
+        """A slice at a time, between which commits have their turn; the looking takes place beside them."""
+        store, apart = self._store, self._writer.run_apart
+        while await apart(partial(store.compact, name, token, bounds)):
+            pass
+        unused = await asyncio.to_thread(store.find_unused, name)
+        while unused is not None:
+            unused = await apart(partial(store.forget_unused, name, token, unused))
 
     async def _report_for_ever(self) -> None:
         while True:

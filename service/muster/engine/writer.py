@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from muster.engine.cluster import Cluster
 from muster.engine.errors import UnavailableError
@@ -28,6 +29,7 @@ MOST_GATHERED = 512
 _LOG = logging.getLogger(__name__)
 
 Waiter = asyncio.Future[None]
+Answer = TypeVar("Answer")
 
 
 class Writer:
@@ -84,9 +86,9 @@ class Writer:
         self._dirty.pop(cluster.name, None)
         _resolve([self._waiting.pop(cluster.name, [])], _refusal(why))
 
-    async def run_apart(self, call: Callable[[], None]) -> None:
-        """Run a store call on the writer's thread, between transactions."""
-        await asyncio.get_running_loop().run_in_executor(self._thread, call)
+    async def run_apart(self, call: Callable[[], Answer]) -> Answer:
+        """Run a store call on the writer's thread, between transactions, which wait for it."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call)
 
     async def close(self) -> None:
         """Commit what is left, then stop."""

@@ -20,6 +20,7 @@ from muster.engine.ports import (
     LogEntry,
     RequestRecord,
     StoreUnavailableError,
+    UnusedValues,
 )
 from muster.model.meta import ObjectKey
 from muster.store import compaction, leases
@@ -163,18 +164,34 @@ class SqlStore:
                 compaction.forget_cluster(connection, cluster_id)
         self._known.pop(cluster, None)
 
-    def compact(self, cluster: str, token: int, bounds: HistoryBounds) -> None:
-        """Delete history below the bounds in one transaction; what the kept log refers to stays. Raises FencedError."""
+    def compact(self, cluster: str, token: int, bounds: HistoryBounds) -> bool:
+        """Delete some of the history below the bounds in one transaction; whether more is left. Raises FencedError."""
         with self._database.write() as connection:
             leases.fence(connection, cluster, token)
             cluster_id = _id_of(connection, cluster)
-            if cluster_id is not None:
-                compaction.forget_log(connection, cluster_id, bounds)
-                compaction.forget_requests(connection, cluster_id, bounds)
-                compaction.forget_decisions(connection, cluster_id, bounds)
-                compaction.forget_unused_values(connection, self._database.bulk, cluster_id)
+            if cluster_id is None:
+                return False
+            log = compaction.forget_log(connection, cluster_id, bounds)
+            answers = compaction.forget_requests(connection, cluster_id, bounds)
+            return compaction.forget_decisions(connection, cluster_id, bounds) or log or answers
+
+    def find_unused(self, cluster: str) -> UnusedValues | None:
+        """The shared values that nothing refers to at the moment; takes its time, and holds up no commit."""
+        with self._database.read() as connection:
+            cluster_id = _id_of(connection, cluster)
+            return None if cluster_id is None else compaction.find_unused(connection, cluster_id)
+
+    def forget_unused(self, cluster: str, token: int, unused: UnusedValues) -> UnusedValues | None:
+        """Delete some of these values that still are unused, in one transaction; what is left. Raises FencedError."""
+        with self._database.write() as connection:
+            leases.fence(connection, cluster, token)
+            cluster_id = _id_of(connection, cluster)
+            if cluster_id is None:
+                return None
+            left = compaction.forget_unused(connection, self._database.bulk, cluster_id, unused)
         # The ids of values that are gone must not be used again.
         self._known.pop(cluster, None)
+        return left
 
     def list_clusters(self) -> list[str]:
         with self._database.read() as connection:
