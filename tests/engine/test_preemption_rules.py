@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from muster.core.decision import Decision, DecisionCode
+from muster.core.tree import Unit
+from muster.engine.binder import still_holds
 from muster.engine.eviction import Eviction
 from muster.engine.ports import UnitState
 from muster.model.group import PodGroup
@@ -17,7 +19,7 @@ from tests.engine.preempting_cluster import (
     nominated,
     remove,
 )
-from tests.engine.tree_cluster import TreeCluster, composite, leaf, node, pods
+from tests.engine.tree_cluster import PROFILE, TreeCluster, composite, leaf, node, pods
 
 TIMEOUT = 60
 
@@ -162,3 +164,41 @@ def test_a_second_preemption_leaves_nothing_of_the_nominations_of_the_first() ->
 
     assert {"higher-0", "higher-1"} <= cluster.bound()
     assert nominated(cluster) == {"high-0": "m"}
+
+
+def decided(cluster: TreeCluster) -> tuple[Unit, Decision]:
+    """What the next unit's cycle comes to, not committed."""
+    row = cluster.cluster.queue.pop()
+    assert row is not None
+    return cluster.decided(row.key)
+
+
+def test_a_preemption_that_waits_for_who_leaves_already_is_carried_out_after_a_change_elsewhere() -> None:
+    cluster = TreeCluster(node("n", cpu=2))
+    cluster.eviction = CLIENTS_EVICT
+    important = low(2, grace=GRACE, priority=50)
+    cluster.apply(*important)
+    cluster.delete(*important)
+    group, members = gang()
+    cluster.apply(group, *members)
+    unit, decision = decided(cluster)
+
+    cluster.apply(node("elsewhere", cpu=1))
+
+    assert still_holds(cluster.cluster, unit, PROFILE, decision, changed=True) == decision
+
+
+def test_a_preemption_is_decided_anew_if_the_room_of_others_is_needed_for_it_now() -> None:
+    cluster = TreeCluster(node("n", cpu=4))
+    cluster.eviction = CLIENTS_EVICT
+    cluster.apply(*low(4))
+    for name in ("one", "two"):
+        group, members = gang(name)
+        cluster.apply(group, *members)
+    cluster.cycle()
+    unit, decision = decided(cluster)
+
+    cluster.apply(node("n", cpu=3))
+
+    assert decision.code is WAITING
+    assert still_holds(cluster.cluster, unit, PROFILE, decision, changed=True) is None

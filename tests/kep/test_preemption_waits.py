@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from muster.core.preemption_units import EarlierPreemption
-from tests.dsl import gang, node, pod, pod_group, rack
+from tests.dsl import composite, gang, node, pod, pod_group, rack
 from tests.dsl.preemption import BusyCluster
 
 WAITING = "WAITING_FOR_PREEMPTION"
@@ -86,6 +86,24 @@ def test_a_nomination_is_void_if_its_nodes_are_no_longer_in_one_domain() -> None
     result = cluster.preempt(group, nominated={"g-0": "node-x", "g-1": "node-y"})
 
     assert set(result.on.values()) == {"node-z"}
+
+
+def test_a_nomination_is_void_if_a_part_of_the_unit_would_be_too_small() -> None:
+    cluster = BusyCluster(node("a", "1"), node("b", "4"))
+    root = composite("root", gang(1), pod_group("c", gang(2), pods=2))
+
+    result = cluster.preempt(root, nominated={"c-0": "a"})
+
+    assert result.on == {"c-0": "b", "c-1": "b"}
+
+
+def test_a_nomination_is_void_if_others_are_to_have_the_room() -> None:
+    cluster = BusyCluster(node("a", "2"), node("b", "1"))
+    cluster.promise(pod("peer", cpu="2"), "a")
+
+    result = cluster.preempt(pod("p"), nominated={"p": "a"})
+
+    assert result.on == {"p": "b"}
 
 
 def test_while_victims_leave_the_unit_may_be_bound_elsewhere_if_all_of_it_fits() -> None:
