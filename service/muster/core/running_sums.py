@@ -43,10 +43,7 @@ class LevelSums:
 
 @dataclass(slots=True)
 class RunningSums:
-    """The cluster cut by `path`. rows: resources of which use is added up. requests: what a pod takes of each of them.
-
-    generation: counts how often all was added up anew; places written down before that mean nothing.
-    """
+    """The cluster cut by `path`. rows: resources of which use is added up. requests: what a pod takes of each of them."""
 
     rooms: Rooms
     signature: Signature
@@ -54,9 +51,9 @@ class RunningSums:
     rows: tuple[int, ...]
     requests: tuple[int, ...] = ()
     levels: tuple[LevelSums, ...] = ()
-    generation: int = 0
     _version: int = -1
     _position: int = -1
+    _fitting: list[int] = field(default_factory=list)
     _admitted: list[bool] = field(default_factory=list)
     _amounts: tuple[tuple[int, int], ...] = ()
     _seen: IntArray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
@@ -82,7 +79,7 @@ class RunningSums:
         self._position = self.rooms.snapshot.changes.position
 
     def add_up(self) -> bool:
-        """All sums anew; False, and nothing is known, if one might overflow."""
+        """All sums anew, with nothing written down as moved; False, and nothing is known, if one might overflow."""
         rooms, snapshot = self.rooms, self.rooms.snapshot
         nodes = snapshot.nodes
         if not all(map(self._is_safe, self.rows)):
@@ -93,9 +90,9 @@ class RunningSums:
         requests = snapshot.requests(self.signature.index).tolist()
         self.requests = tuple(requests[row] for row in self.rows)
         self.levels = tuple(map(self._added_up, levels_of(snapshot, CLUSTER, self.path)))
+        self._fitting = rooms.per_slot(self.signature).tolist()
         self._seen = nodes.free.copy()
         self._version, self._position = nodes.version, snapshot.changes.position
-        self.generation += 1
         return True
 
     def _added_up(self, level: Level) -> LevelSums:
@@ -114,7 +111,10 @@ class RunningSums:
         )
 
     def _move(self, slot: int, before: list[int], now: list[int]) -> None:
-        more_room = self._room(now) - self._room(before) if self._admitted[slot] else 0
+        more_room = 0
+        if self._admitted[slot]:
+            room = self._room(now)
+            more_room, self._fitting[slot] = room - self._fitting[slot], room
         for sums in self.levels:
             place = int(sums.place_of[slot])
             if place >= 0:

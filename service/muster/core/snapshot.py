@@ -337,7 +337,8 @@ class Snapshot:
     def _shift_few(self, signature: int, slots: list[int], counts: list[int]) -> None:
         requests, free = self._requests[signature], self.nodes.free
         for slot, count in zip(slots, counts, strict=True):
-            free[:, slot] -= requests if count == 1 else requests * count
+            of_node = free[:, slot]
+            of_node -= requests if count == 1 else requests * count
         self.pods.shift(signature, slots, counts)
         self._counts.shift_few(self.signatures[signature], slots, counts)
         self.changes.extend(slots)
