@@ -110,18 +110,21 @@ def fullest_patterns(demand: IntArray, most: IntArray, room: IntArray) -> tuple[
     if grid_size(most) > _MOST_PATTERNS:
         return None
     shape = tuple(int(count) + 1 for count in most[first])
-    grid = np.indices(shape, dtype=np.int64).reshape(len(first), prod(shape))
-    left = room[:, None] - demand[first].T @ grid
-    more = np.full(grid.shape[1], int(most[last]), dtype=np.int64)
+    left = room.reshape(len(room), *(1 for _ in shape))
+    for axis, kind in enumerate(first.tolist()):
+        along = [1] * len(shape)
+        along[axis] = shape[axis]
+        left = left - np.multiply.outer(demand[kind], np.arange(shape[axis])).reshape(len(room), *along)
+    more = np.full(shape, int(most[last]), dtype=np.int64)
     for resource in np.flatnonzero(demand[last]).tolist():
         np.minimum(more, left[resource] // demand[last, resource], out=more)
     more[(left < 0).any(axis=0)] = -1
-    more = more.reshape(shape)
     full = more >= 0
     for axis in range(len(shape)):
         # Where one more of this type takes nothing from the last type, the pattern is not full.
-        fewer, richer = np.moveaxis(full, axis, 0)[:-1], np.moveaxis(more, axis, 0)
-        fewer &= richer[1:] < richer[:-1]
+        before = (slice(None),) * axis
+        fewer, richer = (*before, slice(None, -1)), (*before, slice(1, None))
+        full[fewer] &= more[richer] < more[fewer]
     places = np.argwhere(full)
     vectors = np.zeros((len(places), len(most)), dtype=np.int64)
     vectors[:, first] = places
