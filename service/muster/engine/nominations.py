@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from muster.core.decision import Assignments
+from muster.core.messages import number_of
 from muster.core.preemption_units import EarlierPreemption, PromisedRoom
 from muster.core.tree import GroupTree, leaves
 from muster.engine.conditions import UNSCHEDULABLE
@@ -266,9 +267,9 @@ def stayed_message(cluster: Cluster, unit: ObjectKey) -> str:
         return ""
     named = ", ".join(str(key) for key in stayed[:_MOST_NAMED])
     more = f" and {len(stayed) - _MOST_NAMED} more" if len(stayed) > _MOST_NAMED else ""
-    return f"{len(stayed)} pods did not leave in time: {named}{more}"
+    return f"{number_of(len(stayed), 'pod')} did not leave in time: {named}{more}"
 
 
 def waiting_message(pods: int) -> str:
     """What a unit says while pods leave for it."""
-    return f"waiting for preemption of {pods} {'pod' if pods == 1 else 'pods'}"
+    return f"waiting for preemption of {number_of(pods, 'pod')}"
