@@ -277,3 +277,18 @@ async def test_a_watcher_is_told_of_what_was_committed_though_nobody_heard_of_it
     log.commit(_entry(3, _changed("later")))
 
     assert [name for batch in await _until(watcher, 3) for name in _names(batch)] == ["unheard-of", "later"]
+
+
+async def test_what_came_long_ago_leaves_the_ring_and_is_read_from_the_store(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = Log()
+    log.commit(_entry(1, _changed("old")))
+    monkeypatch.setattr("muster.engine.watch_hub.KEPT_SECONDS", -1.0)
+    log.commit(_entry(2, _changed("new")))
+
+    batches = await _until(log.watch(0), 2)
+
+    assert [name for batch in batches for name in _names(batch)] == ["old", "new"]
+    assert log.reads == 1
+    assert log.feed._ring.start == 1

@@ -17,6 +17,8 @@ from muster.engine.ports import Change, DecisionRecord, EventType, LogEntry
 from muster.model.objects import ClusterObject
 
 MOST_CHANGES = 200_000
+KEPT_SECONDS = 30.0
+"""What is older leaves the ring however much room it has: who is that far behind reads the store."""
 BATCH = 200
 PAGE = 100
 LOOKED_AT_ONCE = 2_000
@@ -35,7 +37,7 @@ Read = Callable[[int, int], Awaitable[list[Item]]]
 
 
 class Ring(Generic[Item]):
-    """The newest items, bounded by their weight. `start` is the revision behind which the ring is complete."""
+    """The newest items, bounded by weight and by age. `start` is the revision behind which the ring is complete."""
 
     def __init__(self, revision: int, read: Read[Item], weight: Callable[[Item], int], most: int) -> None:
         self.start = revision
@@ -45,6 +47,7 @@ class Ring(Generic[Item]):
         self._most = most
         self._held = 0
         self._items: list[Item] = []
+        self._arrivals: list[float] = []
         self._gone = 0
         self._more = asyncio.Event()
         self._restarts = 0
@@ -52,18 +55,20 @@ class Ring(Generic[Item]):
 
     def publish(self, items: Iterable[Item]) -> None:
         """Add durable items in order of revision, and wake whoever waits."""
+        now = asyncio.get_running_loop().time()
         for item in items:
             self._items.append(item)
+            self._arrivals.append(now)
             self._held += self._weight(item)
             self.end = item.revision
-        while self._held > self._most and self._gone < len(self._items) - 1:
+        while self._gone < len(self._items) - 1 and self._is_over(now):
             oldest = self._items[self._gone]
             self._gone += 1
             self._held -= self._weight(oldest)
             self.start = oldest.revision
         # Taken out in runs: each removal moves all that stays.
         if self._gone > len(self._items) // 4:
-            del self._items[: self._gone]
+            del self._items[: self._gone], self._arrivals[: self._gone]
             self._gone = 0
         self._wake()
 
@@ -71,6 +76,7 @@ class Ring(Generic[Item]):
         """All up to here is durable, though it may never have been published: who was not told of it reads the store."""
         if revision > self.end:
             self._items.clear()
+            self._arrivals.clear()
             self._gone = self._held = 0
             self.start = self.end = revision
             self._restarts += 1
@@ -106,6 +112,10 @@ class Ring(Generic[Item]):
                 yield items
             else:
                 await more.wait()
+
+    def _is_over(self, now: float) -> bool:
+        """Whether the oldest item is to leave."""
+        return self._held > self._most or self._arrivals[self._gone] < now - KEPT_SECONDS
 
     def _since(self, revision: int) -> list[Item]:
         first = bisect_right(self._items, revision, lo=self._gone, key=lambda item: item.revision)
