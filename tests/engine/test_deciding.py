@@ -16,8 +16,10 @@ from muster.core.tree import Unit
 from muster.engine.deciding import Decider, Verdict
 from muster.engine.telemetry_port import NullTelemetry
 from muster.engine.units import build_unit
+from muster.engine.worker_pool import WorkerPool
 from muster.model.pod import Container, Pod, Resources
 from tests.engine.held_pool import HeldPool
+from tests.engine.preempting_cluster import full_cluster
 from tests.engine.tree_cluster import PROFILE, TreeCluster, leaf, node, pods
 from tests.fakes.clock import FakeClock
 
@@ -58,6 +60,19 @@ async def test_a_unit_that_waits_for_its_search_is_not_placed_greedily_again_unt
     pool.answer()
     decided = [(await each).decision for each in (first, second, third)]
     assert decided[0] == decided[1]
+
+
+async def test_a_dry_run_of_a_unit_that_preempts_shares_the_answer_of_its_own_cycle(clock: FakeClock) -> None:
+    trees, group = full_cluster()
+    pool = WorkerPool(1)
+    decider = Decider(trees.cluster, clock, {PROFILE.name: PROFILE}, pool, NullTelemetry())
+    unit = build_unit(trees.cluster, group.key)
+
+    first, second = await asyncio.gather(decider.verdict(unit), decider.verdict(unit))
+    await pool.close()
+
+    assert first.decision.preemption is not None
+    assert second.decision.preemption is first.decision.preemption
 
 
 def unsearched() -> TreeCluster:

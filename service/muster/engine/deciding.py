@@ -14,6 +14,7 @@ from functools import lru_cache
 from muster.core.decide import decide_and_assume
 from muster.core.decision import Decision, DecisionCode, Search, SearchEnd
 from muster.core.framework import Profile
+from muster.core.preemption_units import DisruptionUnits
 from muster.core.search.search import budget_of
 from muster.core.snapshot import Snapshot
 from muster.core.tree import Unit, leaves
@@ -76,6 +77,7 @@ class Decider:
         self._telemetry = telemetry
         # A dry run of a unit whose own cycle waits for its search is not placed greedily once more.
         self._last_in_vain: tuple[Unit, str, int] | None = None
+        self._last_victims: tuple[tuple[int, int], DisruptionUnits] | None = None
 
     async def verdict(self, unit: Unit, caller: str = "") -> Verdict:
         """The decision on the present state; `caller` is the trace that it belongs to, whose cycle the caller ends."""
@@ -130,7 +132,7 @@ class Decider:
         cluster = self._cluster
         snapshot = cluster.feed.flush()
         searched: Search | None = made.decision.search if snapshot.version == made.version else None
-        victims = cluster.disruption.below(made.unit.priority, cluster.budgets)
+        victims = self._victims_below(made.unit.priority)
         if not victims.keys and not snapshot.pods.leaving:
             return _Decided(
                 varied(made.decision, asks_for_victims=False), made.unit, made.version, made.events
@@ -143,6 +145,13 @@ class Decider:
         if searched is not None and answer.version != made.version:
             return await self._elsewhere(varied(unit, searched=None), profile, cycle)
         return answer
+
+    def _victims_below(self, priority: int) -> DisruptionUnits:
+        """The same object for as long as nothing changes, by which a dry run beside the unit's own cycle asks the same."""
+        asked = (self._cluster.state.revision, priority)
+        if self._last_victims is None or self._last_victims[0] != asked:
+            self._last_victims = (asked, self._cluster.disruption.below(priority, self._cluster.budgets))
+        return self._last_victims[1]
 
     def _is_small(self, unit: Unit, profile: Profile) -> bool:
         if self._pool.is_empty:
