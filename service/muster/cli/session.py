@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -107,6 +108,8 @@ def call(
 
     `origins` say where the objects of the request stand, for the message.
     """
+    # What a command has to say of failed calls it says at the end, whoever listens to its log.
+    logging.getLogger("stamina").setLevel(logging.ERROR)
 
     async def with_client() -> _Result:
         async with session.client() as client:
