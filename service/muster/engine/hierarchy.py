@@ -12,7 +12,7 @@ from muster.core.messages import number_of
 from muster.engine.cluster_state import ClusterState, group_key_of, parent_key_of
 from muster.engine.members import Members, Standing, standing
 from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
-from muster.model.meta import COMPOSITE_POD_GROUP, GROUP_KINDS, POD, ObjectKey
+from muster.model.meta import COMPOSITE_POD_GROUP, GROUP_KINDS, POD, POD_GROUP, ObjectKey
 from muster.model.pod import Pod
 
 _MOST_NAMED = 4
@@ -85,6 +85,11 @@ def unit_of_pod(state: ClusterState, pod: Pod) -> Root:
 
 def subtree(state: ClusterState, key: ObjectKey) -> Iterator[AnyGroup]:
     """The group and all below it, parents first, children in creation order; each group once even in a cycle."""
+    if key.kind == POD_GROUP:
+        leaf = state.group(key)
+        if leaf is not None:
+            yield leaf
+        return
     seen: set[ObjectKey] = set()
     stack = [key]
     while stack:

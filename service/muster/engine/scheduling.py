@@ -60,7 +60,7 @@ async def schedule(
     held = await _held(service, root, last)
     deadline = clock.monotonic() + call.wait_seconds if call.wait_seconds is not None else None
     answer = await _first_cycle(service, root.key, last) if held is None else held
-    if deadline is not None:
+    if deadline is not None and not _is_over(service, answer):
         with suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, deadline - clock.monotonic())):
                 while not _is_over(service, answer):
