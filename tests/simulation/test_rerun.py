@@ -10,9 +10,9 @@ from random import Random
 import pytest
 
 from muster.core.decision import Decision as CoreDecision
-from muster.core.decision import DecisionCode
+from muster.core.decision import DecisionCode, GroupResult, Reason, Status
 from muster.engine.ports import Change, DecisionInput, DecisionRecord, EventType, LogEntry
-from muster.engine.rerun import Moved, RerunQuestion
+from muster.engine.rerun import Moved, RerunQuestion, differing
 from muster.engine.rerun_batches import ClusterAccess, rerun_together
 from muster.engine.rerun_way import way_back
 from muster.model.meta import ObjectKey
@@ -114,6 +114,30 @@ def test_decisions_say_what_they_were_made_on(cluster: Simulated) -> None:
 
     assert len(first.input_digest) == len(second.input_digest) == 32
     assert first.input_digest != second.input_digest
+
+
+def refused(reasons: dict[int, str]) -> CoreDecision:
+    """A decision on a group in a group, by the number of a signature of its pods and why none takes them."""
+    inner = GroupResult(
+        ObjectKey("PodGroup", "default", "inner"),
+        Status.UNSCHEDULABLE,
+        pod_reasons={number: (Reason(why, why),) for number, why in reasons.items()},
+    )
+    root = ObjectKey("CompositePodGroup", "default", "root")
+    result = GroupResult(root, Status.UNSCHEDULABLE, children=(inner,))
+    return CoreDecision(root, DecisionCode.UNSCHEDULABLE, result=result)
+
+
+def test_signatures_that_another_start_numbered_make_no_difference() -> None:
+    before, after = refused({9: "CPU", 11: "TAINT"}), refused({1: "TAINT", 26: "CPU"})
+
+    assert list(differing(before, after)) == []
+
+
+def test_another_reason_of_the_same_signature_is_a_difference() -> None:
+    before, after = refused({9: "CPU", 11: "TAINT"}), refused({9: "CPU", 11: "CPU"})
+
+    assert list(differing(before, after)) == ["result"]
 
 
 class Log:

@@ -14,7 +14,7 @@ from fractions import Fraction
 from itertools import groupby
 from operator import itemgetter
 
-from muster.core.decision import Decision
+from muster.core.decision import Decision, GroupResult
 from muster.core.observer import RecordingObserver
 from muster.engine.aside import Setting
 from muster.engine.binder import pods_by_ordinal
@@ -143,7 +143,19 @@ def _made_again(cluster: Cluster, record: DecisionRecord, setting: Setting) -> R
 
 def differing(one: Decision, other: Decision) -> Iterable[str]:
     """Names of the parts that make decisions equal and are not."""
-    return (part for part in _COMPARED if getattr(one, part) != getattr(other, part))
+    return (part for part in _COMPARED if _comparable(one, part) != _comparable(other, part))
+
+
+def _comparable(decision: Decision, part: str) -> object:
+    value = getattr(decision, part)
+    return _unnumbered(value) if isinstance(value, GroupResult) else value
+
+
+def _unnumbered(result: GroupResult) -> GroupResult:
+    """The result without the numbers of signatures, which each start of the service gives anew."""
+    in_order = sorted(result.pod_reasons.values(), key=repr)
+    children = tuple(_unnumbered(child) for child in result.children)
+    return replace(result, pod_reasons=dict(enumerate(in_order)), children=children)
 
 
 def _go_back(cluster: Cluster, step: StepBack) -> None:
