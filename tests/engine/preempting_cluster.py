@@ -44,6 +44,16 @@ def full_cluster(
     return cluster, group
 
 
+def room_being_left() -> TreeCluster:
+    """A node that is full of important pods, which clients are asked to remove already."""
+    cluster = TreeCluster(node("n", cpu=2))
+    cluster.eviction = CLIENTS_EVICT
+    important = low(2, grace=GRACE, priority=50)
+    cluster.apply(*important)
+    cluster.delete(*important)
+    return cluster
+
+
 def names_of(cluster: TreeCluster) -> set[str]:
     return {name for _, name in cluster.cluster.state.objects["Pod"]}
 

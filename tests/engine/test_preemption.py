@@ -23,6 +23,7 @@ from tests.engine.preempting_cluster import (
     names_of,
     nominated,
     remove,
+    room_being_left,
     target,
 )
 from tests.engine.tree_cluster import TreeCluster, composite, leaf, node, pods
@@ -166,11 +167,7 @@ def test_a_third_preemptor_without_room_left_evicts_nobody() -> None:
 
 
 def test_room_that_is_being_left_already_is_nominated_without_victims() -> None:
-    cluster = TreeCluster(node("n", cpu=2))
-    cluster.eviction = CLIENTS_EVICT
-    important = low(2, grace=GRACE, priority=50)
-    cluster.apply(*important)
-    cluster.delete(*important)
+    cluster = room_being_left()
     group, members = gang()
 
     cluster.apply(group, *members)

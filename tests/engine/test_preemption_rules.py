@@ -18,6 +18,7 @@ from tests.engine.preempting_cluster import (
     low,
     nominated,
     remove,
+    room_being_left,
 )
 from tests.engine.tree_cluster import PROFILE, TreeCluster, composite, leaf, node, pods
 
@@ -174,11 +175,7 @@ def decided(cluster: TreeCluster) -> tuple[Unit, Decision]:
 
 
 def test_a_preemption_that_waits_for_who_leaves_already_is_carried_out_after_a_change_elsewhere() -> None:
-    cluster = TreeCluster(node("n", cpu=2))
-    cluster.eviction = CLIENTS_EVICT
-    important = low(2, grace=GRACE, priority=50)
-    cluster.apply(*important)
-    cluster.delete(*important)
+    cluster = room_being_left()
     group, members = gang()
     cluster.apply(group, *members)
     unit, decision = decided(cluster)

@@ -6,17 +6,13 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from muster.engine.cluster_service import ClusterService
-from muster.engine.errors import Refusal, UnavailableError
+from muster.engine.errors import UnavailableError
 from muster.engine.mutation import Mutation
 from muster.engine.ports import ClusterWrites, LoadedCluster
 from muster.engine.registry import ClusterRegistry, EngineOptions
-from muster.engine.telemetry_port import NullTelemetry
-from muster.model.node import Node
-from muster.plugins.profile import default_profile
 from muster.store.store import SqlStore, open_store
+from tests.engine.started_registry import OVER, put, started, started_with_a_node
 from tests.fakes.clock import FakeClock
-
-OVER = Refusal("SERVER_DRAINING", "the test is over")
 
 
 @pytest.fixture
@@ -24,14 +20,6 @@ async def registry(store_url: str, clock: FakeClock) -> AsyncIterator[ClusterReg
     made = await started(SqlStore(store_url), clock)
     yield made
     await made.close(OVER)
-
-
-async def started(store: SqlStore, clock: FakeClock) -> ClusterRegistry:
-    profile = default_profile()
-    options = EngineOptions(workers=0)
-    made = ClusterRegistry(store, clock, {profile.name: profile}, NullTelemetry(), options)
-    await made.start()
-    return made
 
 
 async def test_what_a_broken_revision_wrote_is_gone_and_the_cluster_goes_on(
@@ -49,13 +37,6 @@ async def test_what_a_broken_revision_wrote_is_gone_and_the_cluster_goes_on(
     await service.durable()
     assert {name for _, name in service.cluster.state.objects["Node"]} == {"kept", "later"}
     assert service.cluster.state.revision == 2
-
-
-def put(mutation: Mutation, name: str) -> tuple[None, bool]:
-    mutation.put(
-        Node(name=name, uid=name, resource_version=mutation.revision, ordinal=mutation.revision << 20)
-    )
-    return None, True
 
 
 def break_half_way(mutation: Mutation) -> tuple[None, bool]:
@@ -89,10 +70,7 @@ async def test_an_error_that_no_port_names_costs_its_transaction_alone(
     sqlite_database: str, clock: FakeClock, surprise: str
 ) -> None:
     store = Surprising(sqlite_database)
-    registry = await started(store, clock)
-    service = registry.services["default"]
-    service.write(lambda mutation: put(mutation, "kept"))
-    await service.durable()
+    registry, service = await started_with_a_node(store, clock)
 
     store.surprise = surprise
     service.write(lambda mutation: put(mutation, "lost"))
@@ -110,10 +88,7 @@ async def test_a_cluster_that_is_in_doubt_for_two_reasons_is_loaded_again_once(
     sqlite_database: str, clock: FakeClock
 ) -> None:
     store = Surprising(sqlite_database)
-    registry = await started(store, clock)
-    service = registry.services["default"]
-    service.write(lambda mutation: put(mutation, "kept"))
-    await service.durable()
+    registry, service = await started_with_a_node(store, clock)
 
     await asyncio.gather(registry._reload(["default"]), registry._reload(["default"]))
 

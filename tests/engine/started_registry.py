@@ -1,0 +1,39 @@
+"""The clusters of a service that has just started on a store, without anything above them."""
+
+from __future__ import annotations
+
+from muster.engine.cluster_service import ClusterService
+from muster.engine.errors import Refusal
+from muster.engine.mutation import Mutation
+from muster.engine.registry import ClusterRegistry, EngineOptions
+from muster.engine.telemetry_port import NullTelemetry
+from muster.model.node import Node
+from muster.plugins.profile import default_profile
+from muster.store.store import SqlStore
+from tests.fakes.clock import FakeClock
+
+OVER = Refusal("SERVER_DRAINING", "the test is over")
+
+
+async def started(store: SqlStore, clock: FakeClock) -> ClusterRegistry:
+    profile = default_profile()
+    options = EngineOptions(workers=0)
+    made = ClusterRegistry(store, clock, {profile.name: profile}, NullTelemetry(), options)
+    await made.start()
+    return made
+
+
+async def started_with_a_node(store: SqlStore, clock: FakeClock) -> tuple[ClusterRegistry, ClusterService]:
+    """A registry whose cluster holds the node `kept`, durably."""
+    registry = await started(store, clock)
+    service = registry.services["default"]
+    service.write(lambda mutation: put(mutation, "kept"))
+    await service.durable()
+    return registry, service
+
+
+def put(mutation: Mutation, name: str) -> tuple[None, bool]:
+    mutation.put(
+        Node(name=name, uid=name, resource_version=mutation.revision, ordinal=mutation.revision << 20)
+    )
+    return None, True
