@@ -288,3 +288,36 @@ def test_a_foreign_pod_is_refused() -> None:
 
     with pytest.raises(FailedPreconditionError):
         why(cluster, foreign)
+
+
+def test_a_pod_by_itself_that_runs_is_satisfied_and_waits_for_nothing() -> None:
+    cluster = TreeCluster(node("n"))
+    (alone,) = (replace(pod, group="") for pod in pods(leaf("alone"), 1))
+    cluster.apply(alone)
+    cluster.cycles()
+
+    shown = group(why(cluster, alone), alone)
+
+    assert (shown.status, shown.satisfied, shown.remaining) == (Status.SUCCESS, 1, 0)
+    assert [reason.code for reason in shown.reasons] == ["NOTHING_PENDING"]
+
+
+def test_nodes_to_add_are_schedulable_where_those_that_they_are_like_are_cordoned() -> None:
+    cluster = TreeCluster(replace(node("n", cpu=4), unschedulable=True))
+    gang = leaf("gang", 2)
+    cluster.apply(gang, *pods(gang, 2))
+    cluster.cycles()
+
+    told = why(cluster, gang)
+
+    assert help_of(told, "ADD_NODES").message == "add 1 schedulable node like n"
+    assert reasons(told, gang)["MISSING_NODES"].message == "2 more pods need nodes that take them"
+
+
+def test_one_pod_needs_a_node_that_takes_it() -> None:
+    cluster = TreeCluster(replace(node("n", cpu=4), unschedulable=True))
+    gang = leaf("gang", 1)
+    cluster.apply(gang, *pods(gang, 1))
+    cluster.cycles()
+
+    assert reasons(why(cluster, gang), gang)["MISSING_NODES"].message == "1 more pod needs a node that takes it"

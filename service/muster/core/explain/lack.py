@@ -61,8 +61,8 @@ def _of_resource(signature: Signature, resource: str, free: IntArray, number: in
 
 def _no_nodes(number: int, admitted: int) -> Reason:
     details = {"pods": str(number), "admitted": str(admitted)}
-    node = "node" if number == 1 else "nodes"
-    return Reason(MISSING_NODES, f"{_more_pods(number)} {node} that take them", 0, details)
+    nodes = "a node that takes it" if number == 1 else "nodes that take them"
+    return Reason(MISSING_NODES, f"{_more_pods(number)} {nodes}", 0, details)
 
 
 def _more_pods(number: int) -> str:

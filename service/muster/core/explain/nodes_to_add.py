@@ -175,7 +175,8 @@ def _help(nodes: NodeTable, slot: int, keys: list[str], found: Smallest) -> Help
     name = nodes.names[slot]
     where = {key: nodes.labels[slot][key] for key in keys if key in nodes.labels[slot]}
     shown = ",".join(f"{key}={value}" for key, value in where.items())
-    number = number_of(found.number, "node")
+    # The trial's nodes were schedulable, whatever the one that they are like is now.
+    number = number_of(found.number, "schedulable node" if nodes.unschedulable[slot] else "node")
     text = f"add {number} like {name}" + (f" with {shown}" if shown else "")
     return Help(
         HelpCode.ADD_NODES,
