@@ -7,7 +7,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from muster.client.manifest_documents import Source
 from muster.client.manifest_fields import INT_OR_STRINGS, QUANTITIES, WRITTEN_AS_NUMBERS
-from muster.client.manifests import ManifestError, Manifests, read_manifests
+from muster.client.manifests import ManifestError, Manifests, object_of, read_manifests
 from muster.v1.object_pb2 import Object
 from muster.v1.pod_group_pb2 import WorkloadReference
 
@@ -113,6 +113,15 @@ def test_a_quantity_may_be_a_number_and_keeps_its_value(written: str, expected: 
     manifests = _read(_pod(f"containers: [{{name: a, resources: {{requests: {{cpu: {written}}}}}}}]"))
 
     assert manifests.objects[0].pod.spec.containers[0].resources.requests["cpu"] == expected
+
+
+def test_a_program_may_give_a_quantity_as_a_float() -> None:
+    resources = {"requests": {"cpu": 2.5}}
+    spec = {"containers": [{"name": "a", "resources": resources}]}
+
+    made = object_of({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec})
+
+    assert made.pod.spec.containers[0].resources.requests["cpu"] == "2.5"
 
 
 def test_an_int_or_string_may_be_a_number() -> None:

@@ -205,6 +205,8 @@ def _not_in_manifests(value: object) -> object:
 
 
 def _quantity(value: object) -> str:
+    if isinstance(value, float):
+        value = Decimal(repr(value))  # of a program that builds its manifests; documents are read without floats
     if isinstance(value, Decimal) and value.is_finite():
         return f"{value:f}" if abs(value.adjusted()) < LONGEST_PLAIN_EXPONENT else str(value)
     if isinstance(value, int) and not isinstance(value, bool):
@@ -263,6 +265,6 @@ def _described(value: object) -> str:
         return "null"
     if isinstance(value, str):
         return f"the text {value!r}" if len(value) <= LONGEST_PLAIN_EXPONENT else "a long text"
-    if isinstance(value, int | Decimal):
+    if isinstance(value, int | float | Decimal):
         return f"the number {value}"
     return "a list" if isinstance(value, list) else "a mapping"
