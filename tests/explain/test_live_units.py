@@ -320,4 +320,6 @@ def test_one_pod_needs_a_node_that_takes_it() -> None:
     cluster.apply(gang, *pods(gang, 1))
     cluster.cycles()
 
-    assert reasons(why(cluster, gang), gang)["MISSING_NODES"].message == "1 more pod needs a node that takes it"
+    assert (
+        reasons(why(cluster, gang), gang)["MISSING_NODES"].message == "1 more pod needs a node that takes it"
+    )

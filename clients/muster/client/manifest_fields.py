@@ -206,7 +206,9 @@ def _not_in_manifests(value: object) -> object:
 
 def _quantity(value: object) -> str:
     if isinstance(value, float):
-        value = Decimal(repr(value))  # of a program that builds its manifests; documents are read without floats
+        value = Decimal(
+            repr(value)
+        )  # of a program that builds its manifests; documents are read without floats
     if isinstance(value, Decimal) and value.is_finite():
         return f"{value:f}" if abs(value.adjusted()) < LONGEST_PLAIN_EXPONENT else str(value)
     if isinstance(value, int) and not isinstance(value, bool):
