@@ -74,5 +74,5 @@ def test_a_pod_without_a_group_is_explained_like_a_group() -> None:
 
     assert told.root["FIRST_FAILURE"].details["kind"] == "Pod"
     assert told.root["MISSING_ROOM"].details["missing"] == "1"
-    assert told.messages == ["make 1 node schedulable again: b", "add 1 node like b"]
+    assert told.messages == ["make 1 node schedulable again: b", "add 1 schedulable node like b"]
     assert_true(world, told)
