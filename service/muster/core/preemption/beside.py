@@ -53,12 +53,13 @@ def holds(ground: Ground, placement: Placement, evicted: BoolArray) -> bool:
 
 def _has_room(ground: Ground, placement: Placement, evicted: BoolArray) -> bool:
     """The same where amounts and nodes are all that counts: no order matters, and a zero request fits anywhere."""
-    room = ground.snapshot.nodes.free + ground.usage.freed(evicted)
-    load = placement.load(*room.shape)
+    nodes = ground.snapshot.nodes
+    used, load = placement.loads(len(nodes.rows))
+    room = nodes.free[:, used] + ground.usage.freed(evicted)[:, used]
     if ((load > room) & (load > 0)).any():
         return False
     for index, kind in enumerate(placement.kind_table):
-        admits = np.zeros(room.shape[1], dtype=np.bool_)
+        admits = np.zeros(nodes.size, dtype=np.bool_)
         admits[kind.hosts] = True
         if not admits[placement.slots[placement.kinds == index]].all():
             return False

@@ -7,7 +7,6 @@ of their domain, with room that nobody needs if there is any; if they find none,
 from __future__ import annotations
 
 from collections import defaultdict
-from operator import gt, sub
 
 import numpy as np
 
@@ -42,37 +41,6 @@ class Board:
         """Where the pods are now."""
         return Placement(self._ids, self._column, np.array(self._where, dtype=np.intp), self._kinds)
 
-    def beside(self, units: IntArray) -> BoolArray:
-        """For each of the units, in their order, whether there is room for it with those before it as pods stand.
-
-        The board is not to be used afterwards.
-        """
-        usage = self._usage
-        loaded: BoolArray = np.logical_or.reduce(self._load, axis=0)
-        at = np.flatnonzero(loaded[usage.slots])
-        rows = np.flatnonzero(self._load.any(axis=1))
-        # A resource that no pod of the preemptor on a node asks for is never short there, nor one of which there is
-        # enough for all.
-        left = np.where(self._load[rows] > 0, self._free[rows], 2**62)
-        stays = np.ones(len(usage.firsts) - 1, dtype=np.bool_)
-        short = (usage.amounts[np.ix_(rows, at)] > left[:, usage.slots[at]]).any(axis=0)
-        stays[usage.owners[at[short]]] = False
-        at = at[stays[usage.owners[at]]]
-        tight = _wanted(usage.slots[at], usage.amounts[np.ix_(rows, at)], left.shape[1]) > left
-        at = at[tight[:, usage.slots[at]].any(axis=0)]
-        rows, left = rows[tight.any(axis=1)], left[tight.any(axis=1)]
-        entries = _by_unit(usage.owners[at], usage.slots[at], usage.amounts[np.ix_(rows, at)])
-        room = dict(zip(np.flatnonzero(loaded).tolist(), left[:, loaded].T.tolist(), strict=True))
-        for unit in units.tolist():
-            takes = entries.get(unit, ())
-            if any(any(map(gt, amounts, room[slot])) for slot, amounts in takes):
-                stays[unit] = False
-                continue
-            for slot, amounts in takes:
-                room[slot] = list(map(sub, room[slot], amounts))
-        fits: BoolArray = stays[units]
-        return fits
-
     def settle(self, unit: int) -> None:
         """The unit's fate is sealed: from now on its room is free for good, or taken."""
         slots, amounts = self._entries(unit)
@@ -101,8 +69,9 @@ class Board:
         return False
 
     def _entries(self, unit: int) -> tuple[Slots, IntArray]:
-        first, end = int(self._usage.firsts[unit]), int(self._usage.firsts[unit + 1])
-        return self._usage.slots[first:end], self._usage.amounts[:, first:end]
+        taken = self._usage.by_unit
+        first, end = int(taken.firsts[unit]), int(taken.firsts[unit + 1])
+        return taken.slots[first:end], taken.amounts[:, first:end]
 
     def _short(self, slots: Slots) -> BoolArray:
         """[R, n] what is lacking on nodes of the preemptor; a resource that none of its pods there asks for is not."""
@@ -159,19 +128,3 @@ class Board:
         self._pods_on[source].remove(pod)
         self._pods_on[target].append(pod)
         self._where[pod] = target
-
-
-def _wanted(slots: Slots, amounts: IntArray, size: int) -> IntArray:
-    """[R, size] what entries of amounts [R, E] on slots [E] come to."""
-    wanted = np.zeros((len(amounts), size), dtype=np.int64)
-    for row, taken in zip(wanted, amounts, strict=True):
-        np.add.at(row, slots, taken)
-    return wanted
-
-
-def _by_unit(owners: IntArray, slots: Slots, amounts: IntArray) -> dict[int, list[tuple[int, list[int]]]]:
-    """What each unit takes of each slot, from columns of owners [E], slots [E] and amounts [R, E]."""
-    entries: dict[int, list[tuple[int, list[int]]]] = defaultdict(list)
-    for owner, slot, taken in zip(owners.tolist(), slots.tolist(), amounts.T.tolist(), strict=True):
-        entries[owner].append((slot, taken))
-    return entries

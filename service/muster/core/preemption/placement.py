@@ -44,12 +44,20 @@ class Placement:
         table = [kind.signature for kind in self.kind_table]
         return [table[kind] for kind in self.kinds.tolist()]
 
+    def loads(self, rows: int) -> tuple[Slots, IntArray]:
+        """The slots that pods are on, ascending, and [R, n] what they take of each."""
+        used, places = np.unique(self.slots, return_inverse=True)
+        load = np.zeros((rows, len(used)), dtype=np.int64)
+        for index, kind in enumerate(self.kind_table):
+            pods = np.bincount(places[self.kinds == index], minlength=len(used))
+            load += np.multiply.outer(kind.requests, pods)
+        return used, load
+
     def load(self, rows: int, size: int) -> IntArray:
         """[R, size] what the pods take of each slot."""
         load = np.zeros((rows, size), dtype=np.int64)
-        for index, kind in enumerate(self.kind_table):
-            pods = np.bincount(self.slots[self.kinds == index], minlength=size)
-            load += np.multiply.outer(kind.requests, pods)
+        used, loads = self.loads(rows)
+        load[:, used] = loads
         return load
 
     def assignments(self, snapshot: Snapshot) -> Assignments:

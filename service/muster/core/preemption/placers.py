@@ -146,18 +146,18 @@ class CountingPlacer:
 
     def can_be_back(self, evicted: BoolArray, order: IntArray) -> BoolArray:
         """For each unit of the order, whether the pods still fit, somewhere, with it and those before it back."""
-        usage = self.placer.ground.usage
-        hosts = np.zeros(usage.size, dtype=np.bool_)
+        taken = self.placer.ground.usage.by_unit
+        hosts = np.zeros(self.placer.ground.usage.size, dtype=np.bool_)
         hosts[self.kind.hosts] = True
         rows = np.flatnonzero(self.kind.requests)
         room = self._room(evicted)
         spare = int(self._counts(room[:, self.kind.hosts]).sum()) - self.wanted
         back = np.zeros(len(order), dtype=np.bool_)
         for place, unit in enumerate(order.tolist()):
-            first, end = usage.firsts[unit], usage.firsts[unit + 1]
-            slots = usage.slots[first:end]
+            first, end = taken.firsts[unit], taken.firsts[unit + 1]
+            slots = taken.slots[first:end]
             before = room[:, slots]
-            after = before - usage.amounts[rows, first:end]
+            after = before - taken.amounts[rows, first:end]
             lost = int((self._counts(before) - self._counts(after))[hosts[slots]].sum())
             if lost <= spare:
                 spare -= lost

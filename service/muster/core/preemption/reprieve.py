@@ -18,6 +18,7 @@ from muster.core.preemption.board import Board
 from muster.core.preemption.ground import Ground
 from muster.core.preemption.placement import Placement
 from muster.core.preemption.placers import CountingPlacer, Placer
+from muster.core.preemption.room_beside import fit_beside
 from muster.core.preemption.solution import Solution
 
 _KEPT_FOR_MOVES = 4
@@ -73,7 +74,7 @@ def reprieved(ground: Ground, placer: Placer, solution: Solution) -> Solution:
         return beside(ground, solution, order)
     if ground.budget.left > 0:
         return _stepping_aside(ground, solution, order)
-    stay = order[Board(ground, solution.placement, solution.evicted).beside(order)]
+    stay = order[fit_beside(ground, solution.placement, solution.evicted, order)]
     return _without(solution, stay, Fate.NOT_IN_THE_WAY, solution.placement)
 
 

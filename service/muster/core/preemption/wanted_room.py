@@ -85,9 +85,10 @@ def wanted_room(
     slots = problem.slots[nodes]
     place_of = np.full(usage.size, -1, dtype=np.int64)
     place_of[slots] = np.arange(len(slots))
-    entries = np.flatnonzero(place_of[usage.slots] >= 0)
-    entries = entries[np.argsort(place_of[usage.slots[entries]], kind="stable")]
-    places = place_of[usage.slots[entries]]
+    taken = usage.by_unit
+    entries = np.flatnonzero(place_of[taken.slots] >= 0)
+    entries = entries[np.argsort(place_of[taken.slots[entries]], kind="stable")]
+    places = place_of[taken.slots[entries]]
     firsts = np.flatnonzero(np.diff(places, prepend=-1))
     resources = tuple(_resource(requests[:, row], supply) for row in rows.tolist())
     divisors = np.array([resource.divisor for resource in resources], dtype=np.int64)
@@ -98,8 +99,8 @@ def wanted_room(
         full=free[np.ix_(rows, slots)].T.copy(),
         at=places[firsts],
         firsts=firsts,
-        owners=usage.owners[entries],
-        amounts=usage.amounts[np.ix_(rows, entries)].T.copy(),
+        owners=taken.owners[entries],
+        amounts=taken.amounts[np.ix_(rows, entries)].T.copy(),
         least=_least_of(problem.root, demand),
         size=len(problem.slots),
         _resources=resources,
