@@ -24,10 +24,10 @@ class HeldPool(WorkerPool):
         return False
 
     async def decide(
-        self, cluster: str, feed: ArrayFeed, unit: Unit, profile: Profile, *, is_recording: bool
+        self, cluster: str, feed: ArrayFeed, unit: Callable[[], Unit], profile: Profile, *, is_recording: bool
     ) -> WorkerAnswer:
         version = feed.flush().version
-        _, decision, events = decide_on(feed.snapshot, unit, profile, is_recording=is_recording)
+        _, decision, events = decide_on(feed.snapshot, unit(), profile, is_recording=is_recording)
         released = asyncio.Event()
         self.held.append(released)
         await released.wait()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 
 import pytest
@@ -33,7 +33,7 @@ class CountingPool(WorkerPool):
     asked = 0
 
     async def decide(
-        self, cluster: str, feed: ArrayFeed, unit: Unit, profile: Profile, *, is_recording: bool
+        self, cluster: str, feed: ArrayFeed, unit: Callable[[], Unit], profile: Profile, *, is_recording: bool
     ) -> WorkerAnswer:
         self.asked += 1
         return await super().decide(cluster, feed, unit, profile, is_recording=is_recording)

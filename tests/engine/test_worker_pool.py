@@ -67,7 +67,7 @@ class Workers:
         is_recording: bool = False,
     ) -> WorkerAnswer:
         return await self.pool.decide(
-            cluster, fed.feed, unit, profile or default_profile(), is_recording=is_recording
+            cluster, fed.feed, lambda: unit, profile or default_profile(), is_recording=is_recording
         )
 
 

@@ -20,7 +20,7 @@ from muster.model.node import Node
 from muster.v1 import scheduler_service_pb2 as spb
 from muster.v1.decision_pb2 import Decision
 from tests.endtoend.cluster import CALL_SECONDS
-from tests.endtoend.service import gang, node
+from tests.endtoend.service import Service, gang, node
 from tests.endtoend.test_preemption import high, running
 from tests.engine.small_cluster import node as model_node
 from tests.simulation import random_cases
@@ -104,6 +104,28 @@ def test_decisions_made_again_together_while_the_cluster_changes_come_out_equal(
     assert {code(decision) for decision in decisions} == {"SCHEDULED", "UNSCHEDULABLE"}
     for each in asked:
         assert_equal(each.result())
+
+
+def crowded(cluster: Simulated, seed: int) -> list[spb.DecisionRerun]:
+    """All decisions on units that come and go while those of other clusters ask for the same worker, made again."""
+    random = Random(seed)
+    cluster.apply(*random_cases.nodes(random, 0, 6))
+    for number in range(30):
+        cluster.apply(*random_cases.unit(random, f"u{number}"))
+        if running := sorted(cluster.bound()):
+            cluster.delete("Pod", random.choice(running), force=True, allow_missing=True)
+    return [again(cluster, each) for each in cluster.list_decisions()]
+
+
+def test_decisions_that_had_to_wait_for_their_worker_come_out_equal(service: Service) -> None:
+    clusters = [Simulated(service, f"crowded-{seed}") for seed in range(4)]
+    with ThreadPoolExecutor(len(clusters)) as pool:
+        rerun = [each for some in pool.map(crowded, clusters, range(4)) for each in some]
+
+    made = [each for each in rerun if not each.not_possible]
+    assert len(made) > 100
+    for each in made:
+        assert_equal(each)
 
 
 def test_decisions_say_what_they_were_made_on(cluster: Simulated) -> None:

@@ -97,6 +97,8 @@ def _decided(recursion: Recursion) -> Decision:
         return decision
     if unit.victims is None:
         return replace(decision, asks_for_victims=True)
+    if not unit.victims.keys and not recursion.snapshot.pods.leaving:
+        return decision
     recursion.ledger.rollback(mark)
     return _preempting(recursion, unit.victims, decision)
 
@@ -134,10 +136,7 @@ def _preempting(recursion: Recursion, units: DisruptionUnits, decision: Decision
 
 def _preempted(recursion: Recursion, units: DisruptionUnits, decision: Decision) -> Preemption:
     recursion.observer.enter("preemption", str(recursion.unit.key))
-    # Where nobody can go the search has been made already.
-    some_may_go = units.keys or recursion.snapshot.pods.leaving
-    unit = replace(recursion.unit, searched=None if some_may_go else decision.search)
-    unheard = replace(recursion, unit=unit, observer=NullObserver())
+    unheard = replace(recursion, unit=replace(recursion.unit, searched=None), observer=NullObserver())
     preemption = preempt(unheard, units, _minimum, len(decision.assignments.pods))
     recursion.observer.leave(
         {

@@ -29,11 +29,10 @@ from muster.engine.binder import (
 )
 from muster.engine.cluster import Cluster
 from muster.engine.deciding import Decider, Verdict
-from muster.engine.decision_input import input_of
 from muster.engine.errors import Refusal, UnavailableError
 from muster.engine.eviction import Eviction, disrupted_pods
 from muster.engine.mutation import Mutation
-from muster.engine.ports import Clock, DecisionRecord, QueuedUnit, UnitState
+from muster.engine.ports import NO_INPUT, Clock, DecisionRecord, QueuedUnit, UnitState
 from muster.engine.queueing_hints import FREEING
 from muster.engine.reserving import Reserver, reserves
 from muster.engine.search_allowance import found_nothing
@@ -190,7 +189,8 @@ class CycleRunner:
             verdict = await self._decider.verdict(unit, caller)
             decision: Decision | None = verdict.decision
             if verdict.events is not None:
-                decision = self._confirmed(unit, verdict) if self._exists(row.key) else None
+                is_of_use = self._exists(row.key) and not verdict.is_outdated
+                decision = self._confirmed(unit, verdict) if is_of_use else None
             if decision is not None and decision.assignments.pods and row.key in self._probes:
                 self._put_back(unit, decision, verdict)
                 return
@@ -274,12 +274,8 @@ class CycleRunner:
             profile=verdict.profile,
             create_us=now_us,
             duration_us=int(duration * 1_000_000),
-            input=input_of(
-                self._cluster,
-                verdict.unit,
-                self._tools.profiles[verdict.profile],
-                verdict.snapshot_revision,
-            ),
+            # What was left out of it since then no rerun knows about.
+            input=verdict.input if decision is verdict.decision else NO_INPUT,
         )
         preemption = decision.preemption
         if preemption is not None:

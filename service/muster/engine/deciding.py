@@ -2,33 +2,37 @@
 
 Small units are decided here, as long as neither a search nor preemption is needed; all else in a worker process on a
 replica of the arrays. Nothing is committed. Potential victims are looked up only for a unit that fits nowhere.
+A unit may wait for its worker: what is asked then is the unit of that moment, as the arrays are, so that one revision
+tells the whole input and the decision can be made again from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 
 from muster.core.decide import decide_and_assume
-from muster.core.decision import Decision, DecisionCode, Search, SearchEnd
+from muster.core.decision import Decision, DecisionCode, Search, SearchEnd, Status
 from muster.core.framework import Profile
 from muster.core.preemption_units import DisruptionUnits
 from muster.core.search.search import budget_of
-from muster.core.snapshot import Snapshot
 from muster.core.tree import Unit, leaves
 from muster.engine.cluster import Cluster
-from muster.engine.ports import Clock
+from muster.engine.decision_input import input_of
+from muster.engine.ports import Clock, DecisionInput
 from muster.engine.telemetry_port import EngineTelemetry, StartedCycle
 from muster.engine.unit_faults import fault_of
-from muster.engine.worker_pool import WorkerAnswer, WorkerPool
+from muster.engine.units import build_unit
+from muster.engine.worker_pool import WorkerPool
 from muster.model.variations import varied
 from muster.telemetry.facts import CycleFacts
 
 INLINE_PODS = 64
 INLINE_WORK = 400_000
 NO_SEARCH = Fraction(0)
+_FAILED = (DecisionCode.UNSCHEDULABLE, DecisionCode.WAITING_FOR_PREEMPTION)
 _OUR_PLUGINS = "muster.plugins."
 
 
@@ -36,7 +40,8 @@ _OUR_PLUGINS = "muster.plugins."
 class Verdict:
     """A decision with how it was made: seconds of the core, a worker's observer events (None: decided here).
 
-    unit: as it was decided, with its share of the search budget and its victims.
+    unit: as it was decided, with its share of the search budget and its victims. snapshot_revision: that of the unit and
+    of the arrays, which `input` tells about. is_outdated: the unit's tree had changed when its worker was free for it.
     """
 
     decision: Decision
@@ -46,17 +51,59 @@ class Verdict:
     started: float
     core_seconds: float
     unit: Unit
+    input: DecisionInput
     events: list[tuple[object, ...]] | None = None
+    is_outdated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class _Decided:
-    """A decision on the arrays of this version; `events` are a worker's."""
+    """A decision on the unit and the arrays of one moment; `events` are a worker's."""
 
     decision: Decision
     unit: Unit
     version: int
+    revision: int
+    input: DecisionInput
     events: list[tuple[object, ...]] | None = None
+    is_outdated: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class _Asked:
+    """What a worker is asked about a unit: the unit as it is when the worker is free, made ready as `ready` does it.
+
+    A unit whose tree is another by then is asked about as it was: that answer is of no use to a cycle, but tells a dry
+    run what it wanted to know.
+    """
+
+    cluster: Cluster
+    profile: Profile
+    plain: Unit
+    ready: Callable[[Unit], Unit]
+    is_outdated: bool = False
+    revision: int = -1
+    unit: Unit = field(init=False)
+    input: DecisionInput = field(init=False)
+
+    def __call__(self) -> Unit:
+        state = self.cluster.state
+        if self.revision != state.revision:
+            if self.revision >= 0:
+                self._renew()
+            self.revision = state.revision
+            self.unit = self.ready(self.plain)
+            self.input = input_of(self.cluster, self.unit, self.profile, self.revision)
+        return self.unit
+
+    def _renew(self) -> None:
+        key = self.plain.key
+        is_there = self.cluster.state.get(key) is not None
+        unit = build_unit(self.cluster, key) if is_there else None
+        if unit is None or unit.root != self.plain.root or key in self.cluster.layouts.faults:
+            self.is_outdated = True
+        else:
+            self.plain = unit
 
 
 class Decider:
@@ -97,19 +144,35 @@ class Decider:
         profile = self._profile(unit)
         fault = fault_of(cluster.state, cluster.layouts, unit.key)
         if fault is not None:
-            return Verdict(fault, profile.name, cycle, revision, started, 0.0, unit)
-        snapshot = cluster.feed.flush()
-        unit = cluster.searches.allowed(unit, snapshot, profile)
-        made = self._here(snapshot, unit, profile, cycle) if self._is_small(unit, profile) else None
+            made_on = input_of(cluster, unit, profile, revision)
+            return Verdict(fault, profile.name, cycle, revision, started, 0.0, unit, made_on)
+        made = self._here(unit, profile, cycle) if self._is_small(unit, profile) else None
         if made is None:
-            made = await self._elsewhere(unit, profile, cycle)
+            made = await self._elsewhere(unit, self._allowed(profile), profile, cycle)
         if made.decision.asks_for_victims:
-            made = await self._with_victims(made, profile, cycle)
-        seconds = self._clock.monotonic() - started
-        return Verdict(made.decision, profile.name, cycle, revision, started, seconds, made.unit, made.events)
+            made = await self._with_victims(unit, made, profile, cycle)
+        return Verdict(
+            made.decision,
+            profile.name,
+            cycle,
+            made.revision,
+            started,
+            self._clock.monotonic() - started,
+            made.unit,
+            made.input,
+            made.events,
+            made.is_outdated,
+        )
 
-    def _here(self, snapshot: Snapshot, unit: Unit, profile: Profile, cycle: StartedCycle) -> _Decided | None:
+    def _allowed(self, profile: Profile) -> Callable[[Unit], Unit]:
+        """Gives a unit the share of the search budget that it may spend now."""
+        cluster = self._cluster
+        return lambda unit: cluster.searches.allowed(unit, cluster.feed.flush(), profile)
+
+    def _here(self, plain: Unit, profile: Profile, cycle: StartedCycle) -> _Decided | None:
         """The decision in this process; None if it needs a search, which takes its time."""
+        snapshot = self._cluster.feed.flush()
+        unit = self._cluster.searches.allowed(plain, snapshot, profile)
         tried = unit if self._pool.is_empty else varied(unit, search_budget_share=NO_SEARCH)
         attempt = (unit, profile.name, snapshot.version)
         if attempt == self._last_in_vain:
@@ -118,33 +181,48 @@ class Decider:
         if tried is not unit and _is_worth_a_search(decision, unit, profile):
             self._last_in_vain = attempt
             return None
-        return _Decided(decision, unit, snapshot.version)
+        return self._now(decision, unit, profile)
 
-    async def _elsewhere(self, unit: Unit, profile: Profile, cycle: StartedCycle) -> _Decided:
+    def _now(self, decision: Decision, unit: Unit, profile: Profile) -> _Decided:
+        """The decision as one on the present state."""
         cluster = self._cluster
-        answer: WorkerAnswer = await self._pool.decide(
-            cluster.name, cluster.feed, unit, profile, is_recording=cycle.is_recording
+        revision = cluster.state.revision
+        made_on = input_of(cluster, unit, profile, revision)
+        return _Decided(decision, unit, cluster.feed.snapshot.version, revision, made_on)
+
+    async def _elsewhere(
+        self, plain: Unit, ready: Callable[[Unit], Unit], profile: Profile, cycle: StartedCycle
+    ) -> _Decided:
+        cluster, asked = self._cluster, _Asked(self._cluster, profile, plain, ready)
+        answer = await self._pool.decide(
+            cluster.name, cluster.feed, asked, profile, is_recording=cycle.is_recording
         )
-        return _Decided(answer.decision, unit, answer.snapshot_version, list(answer.events))
+        return _Decided(
+            answer.decision,
+            asked.unit,
+            answer.snapshot_version,
+            asked.revision,
+            asked.input,
+            list(answer.events),
+            asked.is_outdated,
+        )
 
-    async def _with_victims(self, made: _Decided, profile: Profile, cycle: StartedCycle) -> _Decided:
+    async def _with_victims(
+        self, plain: Unit, made: _Decided, profile: Profile, cycle: StartedCycle
+    ) -> _Decided:
         """The decision of a unit that may preempt. How its search ended counts only on the very same arrays."""
-        cluster = self._cluster
-        snapshot = cluster.feed.flush()
-        searched: Search | None = made.decision.search if snapshot.version == made.version else None
-        victims = self._victims_below(made.unit.priority)
-        if not victims.keys and not snapshot.pods.leaving:
-            return _Decided(
-                varied(made.decision, asks_for_victims=False), made.unit, made.version, made.events
-            )
-        unit = varied(made.unit, victims=victims, searched=searched)
+        feed, allowed = self._cluster.feed, self._allowed(profile)
+
+        def ready(unit: Unit) -> Unit:
+            searched: Search | None = made.decision.search if feed.flush().version == made.version else None
+            return varied(allowed(unit), victims=self._victims_below(unit.priority), searched=searched)
+
+        if not self._victims_below(plain.priority).keys and not feed.flush().pods.leaving:
+            return replace(made, decision=varied(made.decision, asks_for_victims=False))
         if self._pool.is_empty:
-            decision = decide_and_assume(snapshot, unit, profile, cycle.observer)
-            return _Decided(decision, unit, snapshot.version)
-        answer = await self._elsewhere(unit, profile, cycle)
-        if searched is not None and answer.version != made.version:
-            return await self._elsewhere(varied(unit, searched=None), profile, cycle)
-        return answer
+            unit = ready(plain)
+            return self._now(decide_and_assume(feed.snapshot, unit, profile, cycle.observer), unit, profile)
+        return await self._elsewhere(plain, ready, profile, cycle)
 
     def _victims_below(self, priority: int) -> DisruptionUnits:
         """The same object for as long as nothing changes, by which a dry run beside the unit's own cycle asks the same."""
@@ -185,5 +263,7 @@ def _is_our_own(profile: Profile) -> bool:
 
 def _is_worth_a_search(decision: Decision, unit: Unit, profile: Profile) -> bool:
     """Whether greedy placement failed where a search, which takes its time, may find something."""
-    failed = decision.code is DecisionCode.UNSCHEDULABLE and decision.search.end is SearchEnd.NOT_NEEDED
-    return failed and budget_of(unit, profile) > 0
+    if decision.code not in _FAILED or decision.search.end is not SearchEnd.NOT_NEEDED:
+        return False
+    is_placed = decision.result is not None and decision.result.status is Status.SUCCESS
+    return not is_placed and budget_of(unit, profile) > 0

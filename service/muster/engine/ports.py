@@ -157,7 +157,7 @@ class DecisionInput:
     reserved: tuple[tuple[int, str, int], ...] = ()
 
 
-_UNKNOWN_INPUT = DecisionInput()
+NO_INPUT = DecisionInput()
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ class DecisionRecord:
     duration_us: int = 0
     nominations: AssignmentColumns = AssignmentColumns()
     disrupted: DisruptedPods = DisruptedPods()
-    input: DecisionInput = _UNKNOWN_INPUT
+    input: DecisionInput = NO_INPUT
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from muster.engine.rerun_way import History, StoredHistory, WayBack, way_back
 MOST_TOGETHER = 256
 LIMIT = TimeLimit(seconds=25.0)
 _ATTEMPTS = 5
+NO_NOTE = "no cycle made this decision, or its input is not noted: pods went while it was made, or an old version made it"
 
 Asked = Callable[[RerunQuestion], Awaitable[tuple[Rerun, ...] | Moved]]
 
@@ -57,7 +58,7 @@ class Reruns:
     async def rerun(self, cluster: str, record: DecisionRecord) -> Rerun:
         """What comes of deciding again. Raises what `durable_revision` and `ask` do."""
         if not record.input.digest:
-            return Rerun(not_possible="no cycle made this decision, or one that kept no note of its input")
+            return Rerun(not_possible=NO_NOTE)
         waiting = _Waiting(record)
         self._waiting.setdefault(cluster, []).append(waiting)
         if cluster not in self._running:

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any
@@ -136,21 +136,26 @@ class WorkerPool:
             await asyncio.wait(greetings, timeout=READY_SECONDS)
 
     async def decide(
-        self, cluster: str, feed: ArrayFeed, unit: Unit, profile: Profile, *, is_recording: bool
+        self, cluster: str, feed: ArrayFeed, unit: Callable[[], Unit], profile: Profile, *, is_recording: bool
     ) -> WorkerAnswer:
-        """The decision on the arrays as they are when the worker is free. Raises WorkerFailedError."""
+        """The decision on the arrays as they are when the worker is free. Raises WorkerFailedError.
+
+        unit: tells the unit as it is then; called once more if the worker was busy.
+        """
         if self.is_empty:
-            version = feed.flush().version
-            return _answer_of(decide_on(feed.snapshot, unit, profile, is_recording=is_recording), version)
+            asked, snapshot = unit(), feed.flush()
+            return _answer_of(
+                decide_on(snapshot, asked, profile, is_recording=is_recording), snapshot.version
+            )
         place = zlib.crc32(cluster.encode()) % self._size
-        question = _Question(cluster, feed, unit, profile, is_recording)
+        question = _Question(cluster, feed, unit(), profile, is_recording)
         in_work = self._in_work.get(place)
         if in_work is not None and in_work.answers(question):
             return _answer_of(await asyncio.shield(in_work.exchange), in_work.version)
         exchange, version = await self._asked(
-            place, cluster, feed, ("decide", cluster, unit, profile, is_recording)
+            place, cluster, feed, lambda: ("decide", cluster, unit(), profile, is_recording)
         )
-        self._in_work[place] = _InWork(question, version, exchange)
+        self._in_work[place] = _InWork(replace(question, unit=unit()), version, exchange)
         return _answer_of(await asyncio.shield(exchange), version)
 
     async def soonest_place(
@@ -161,22 +166,23 @@ class WorkerPool:
             return _place_of(place_on(feed.flush(), unit, profile, departures))
         place = zlib.crc32(cluster.encode()) % self._size
         message = ("place", cluster, unit, profile, departures)
-        exchange, _ = await self._asked(place, cluster, feed, message)
+        exchange, _ = await self._asked(place, cluster, feed, lambda: message)
         return _place_of(await asyncio.shield(exchange))
 
     async def _asked(
-        self, place: int, cluster: str, feed: ArrayFeed, question: Message
+        self, place: int, cluster: str, feed: ArrayFeed, question: Callable[[], Message]
     ) -> tuple[asyncio.Task[Message], int]:
         """The exchange that the question began once the worker was free, and the version of the arrays that it is about."""
         await self._locks[place].acquire()
         try:
             chosen = self._started(place)
-            messages = _catch_up(chosen, cluster, feed)
+            asked = question()
+            messages = [*_catch_up(chosen, cluster, feed), asked]
             version = feed.snapshot.version
         except BaseException:
             self._locks[place].release()
             raise
-        return self._begun(place, chosen, [*messages, question]), version
+        return self._begun(place, chosen, messages), version
 
     def forget(self, cluster: str) -> None:
         """The cluster was dropped or loaded again: its replica is sent anew at the next use."""
