@@ -27,6 +27,25 @@ Context = aio.ServicerContext[Any, Any]
 Behaviour = Callable[[Any, Context], Awaitable[Any]]
 MethodHandler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
+KNOWN_BY_NAME = frozenset({"Apply", "Schedule"})
+"""Methods that grpc.aio gets to know one by one: those that come by the hundred a second.
+
+Calls of different ones are accepted beside each other, all others one after the other. Yet with every call of any
+method the server waits anew for each method that it knows.
+"""
+
+
+class LookedUp:
+    """Stands in for the server where generated code registers a service of few calls: none of its methods is known by name."""
+
+    def __init__(self, server: aio.Server) -> None:
+        self.add_generic_rpc_handlers = server.add_generic_rpc_handlers
+
+    def add_registered_method_handlers(
+        self, service_name: str, method_handlers: Mapping[str, MethodHandler]
+    ) -> None:
+        """Pass nothing on: the generic handlers have the same methods."""
+
 
 class Gate:
     """Stands in for the server where generated code registers a service: passes its methods on, wrapped."""
@@ -47,7 +66,9 @@ class Gate:
     ) -> None:
         """Register the methods of a service, wrapped."""
         wrapped = {method: self._wrap(method, handler) for method, handler in method_handlers.items()}
-        self._server.add_registered_method_handlers(service_name, wrapped)
+        known = {method: handler for method, handler in wrapped.items() if method in KNOWN_BY_NAME}
+        self._server.add_registered_method_handlers(service_name, known)
+        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service_name, wrapped),))
 
     def _wrap(self, method: str, handler: MethodHandler) -> MethodHandler:
         make, behaviour = _parts(handler)

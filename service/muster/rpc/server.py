@@ -25,7 +25,7 @@ from muster.model.objects import ClusterObject
 from muster.rpc.admission import Admission
 from muster.rpc.auth import Tokens
 from muster.rpc.cluster_servicer import ClusterServicer, ServerIdentity
-from muster.rpc.gate import Gate
+from muster.rpc.gate import Gate, LookedUp
 from muster.rpc.limits import MAX_REQUEST_BYTES, ServingLimits
 from muster.rpc.pagination import KeptLists, PageTokens
 from muster.rpc.reading import Reading
@@ -153,11 +153,12 @@ class RpcServer:
         gate = Gate(self._server, self._admission, self._telemetry, self._options.tokens)
         cluster_service_pb2_grpc.add_ClusterServiceServicer_to_server(cluster, cast("aio.Server", gate))
         scheduler_service_pb2_grpc.add_SchedulerServiceServicer_to_server(scheduler, cast("aio.Server", gate))
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        looked_up = cast("aio.Server", LookedUp(self._server))
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, looked_up)
         if self._options.reflection:
             names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
             # To reflection a pool is what finds by name.
-            reflection.enable_server_reflection(names, self._server, cast("DescriptorPool", Symbols()))
+            reflection.enable_server_reflection(names, looked_up, cast("DescriptorPool", Symbols()))
 
     def _bind_tcp(self, address: str) -> str:
         host = address.rpartition(":")[0]
