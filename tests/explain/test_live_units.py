@@ -43,6 +43,11 @@ def reasons(told: Told, item: ClusterObject) -> dict[str, Reason]:
     return {reason.code: reason for reason in group(told, item).reasons}
 
 
+def counts(shown: GroupResult) -> tuple[str, int, int, int]:
+    """What a group requires, what holds of it, and what waits to be tried."""
+    return shown.key.name, shown.required, shown.satisfied, shown.remaining
+
+
 def help_of(told: Told, code: str) -> Help:
     return next(each for each in told.helps if each.code.value == code)
 
@@ -148,8 +153,59 @@ def test_what_a_unit_waits_for_is_named_on_whatever_level_it_is_missing(level: i
 
     told = why(cluster, members[0])
 
-    assert reasons(told, members[0])["ROOT_MISSING"].details["name"] == missing.name
+    assert told.result is not None
+    assert told.result.key == (groups[level].key if level < len(groups) else members[0].key)
+    assert told.result.reasons[0].code == "ROOT_MISSING"
+    assert told.result.reasons[0].details["name"] == missing.name
     assert not told.helps
+
+
+def test_of_a_tree_without_its_root_the_groups_that_there_are_are_shown_as_they_stand() -> None:
+    cluster = TreeCluster(node("n"))
+    inner, gang = composite("inner", 2, parent="root"), leaf("gang", 3, parent="inner")
+    cluster.apply(inner, gang, leaf("other", 1, parent="inner"), *pods(gang, 2))
+
+    told = why(cluster, gang)
+
+    assert told.result is not None
+    assert counts(told.result) == ("inner", 2, 0, 2)
+    assert [counts(child) for child in told.result.children] == [("gang", 3, 0, 2), ("other", 1, 0, 0)]
+
+
+def test_a_tree_with_a_faulty_layout_is_shown_as_the_tree_that_it_is() -> None:
+    cluster = TreeCluster(node("n"))
+    root, inner, gang = (
+        composite("root", 2, priority=9),
+        composite("inner", 1, parent="root"),
+        leaf("gang", 3),
+    )
+    gang = leaf("gang", 3, parent="inner")
+    cluster.apply(root, inner, gang, *pods(gang, 2))
+
+    told = why(cluster, gang)
+
+    assert told.result is not None
+    assert counts(told.result) == ("root", 2, 0, 1)
+    assert [counts(child) for child in told.result.children] == [("inner", 1, 0, 1)]
+    assert [counts(child) for child in told.result.children[0].children] == [("gang", 3, 0, 2)]
+
+
+@pytest.mark.parametrize("missing", ["root", "nothing"])
+def test_of_a_tree_with_hundreds_of_levels_the_first_are_shown_and_the_others_counted(missing: str) -> None:
+    cluster = TreeCluster(node("n"))
+    top = [] if missing == "root" else [composite("c0")]
+    chain = [composite(f"c{i}", parent=f"c{i - 1}") for i in range(1, 400)]
+    cluster.apply(*top, *chain, leaf("gang", parent="c399"))
+
+    shown = why(cluster, chain[0]).result
+    depth = 1
+    while shown is not None and shown.children:
+        shown, depth = shown.children[0], depth + 1
+
+    assert depth == 8
+    assert shown is not None
+    [reason] = [each for each in shown.reasons if each.code == "DEEPER_GROUPS"]
+    assert reason.details["groups"] == str(400 + len(top) - depth)
 
 
 @levels
@@ -165,7 +221,10 @@ def test_parents_in_a_cycle_are_named_to_groups_in_it_and_below(level: int) -> N
 
     told = why(cluster, asked)
 
-    assert "PARENT_CYCLE" in reasons(told, asked)
+    assert told.result is not None
+    assert told.result.reasons[0].code == "PARENT_CYCLE"
+    assert [counts(told.result), *map(counts, told.result.children)] == [("one", 1, 0, 1), ("two", 1, 0, 1)]
+    assert [counts(each) for each in told.result.children[0].children] == [("gang", 1, 0, 0)]
     assert not told.helps
 
 

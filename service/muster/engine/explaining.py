@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from muster.core.decision import Decision, DecisionCode, GroupResult, Reason, Status
+from muster.core.decision import Decision, DecisionCode, GroupResult, Reason
 from muster.core.explain.circumstances import Circumstances
 from muster.core.explain.explain import explain
 from muster.core.explain.explanation import Explanation, Help
@@ -23,17 +23,16 @@ from muster.core.tree import GroupTree, PendingPods, Unit, leaves
 from muster.core.trial import begin, result_of
 from muster.engine.cluster import Cluster
 from muster.engine.group_holds import group_holds
-from muster.engine.hierarchy import Root, pods_of_unit, subtree, unbound_pods
+from muster.engine.hierarchy import pods_of_unit, subtree, unbound_pods
 from muster.engine.members import Standing, standing
 from muster.engine.ports import UnitState
 from muster.engine.scheduling import root_in
 from muster.engine.unit_faults import fault_of
 from muster.engine.units import build_unit
+from muster.engine.untried import as_it_stands, rootless
 from muster.model.meta import POD, ObjectKey
 from muster.model.node import Node
 
-ROOT_MISSING = "ROOT_MISSING"
-PARENT_CYCLE = "PARENT_CYCLE"
 NOTHING_PENDING = "NOTHING_PENDING"
 _ABOVE_ALL = 2**31
 
@@ -60,7 +59,7 @@ class WhyQuestion:
         root = root_in(cluster.state, self.named)
         revision = cluster.state.revision
         if root.missing:
-            return Told(_rootless(self.named, root), (), revision)
+            return Told(rootless(cluster.state, self.named, root), (), revision)
         unit = build_unit(cluster, root.key)
         profile = profile_of(cluster, unit, self.profiles)
         told = self._explained(cluster, unit, profile)
@@ -143,19 +142,14 @@ def _without(units: DisruptionUnits, own: set[int]) -> DisruptionUnits:
     return units_of_rows(rows, units.budgets)
 
 
-def _rootless(named: ObjectKey, root: Root) -> GroupResult:
-    """An object that is no part of a unit yet."""
-    details = {"kind": root.key.kind, "namespace": root.key.namespace, "name": root.key.name}
-    reason = Reason(PARENT_CYCLE if root.cycle else ROOT_MISSING, root.why_pending, 0, details)
-    return GroupResult(named, Status.UNSCHEDULABLE_AND_UNRESOLVABLE, satisfied=0, reasons=(reason,))
-
-
 def _standing(cluster: Cluster, unit: Unit) -> Explanation | None:
     """A unit that no cycle would try, as it stands; None for one that a cycle would."""
     fault = fault_of(cluster.state, cluster.layouts, unit.key)
     if fault is not None and fault.result is not None:
-        shown = _as_it_stands(cluster, unit)
-        return Explanation(fault, replace(shown, status=fault.result.status, reasons=fault.result.reasons))
+        root = cluster.state.group(unit.key)
+        shown = fault.result if root is None else as_it_stands(cluster.state, root)
+        reasons = (*fault.result.reasons, *shown.reasons)
+        return Explanation(fault, replace(shown, status=fault.result.status, reasons=reasons))
     shown = _with_holds(_as_it_stands(cluster, unit), cluster, unit)
     row = cluster.queue.get(unit.key)
     if row is None or not sum(unbound_pods(cluster.state, unit.key)):
