@@ -9,10 +9,10 @@ from muster.cli.explain import OF_THE_UNIT
 from muster.core import candidate_outcomes
 from muster.core.explain import explanation
 from muster.core.explain.explanation import HelpCode
-from muster.engine import explain_call, explaining, group_holds
+from muster.engine import explain_call, explaining, group_holds, untried
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "explain.md").read_text(encoding="utf-8")
-MODULES = (explanation, explain_call, explaining, group_holds)
+MODULES = (explanation, explain_call, explaining, group_holds, untried)
 
 
 def listed(heading: str) -> set[str]:
