@@ -13,8 +13,9 @@ from muster.core.decide import decide
 from muster.core.decision import Assignments, Decision, DecisionCode
 from muster.core.observer import Observer, RecordingObserver
 from muster.model.meta import ObjectKey
+from muster.telemetry.cycle_spans import MOST_IN_A_MESSAGE, CycleTrace
 from muster.telemetry.facts import CycleFacts
-from muster.telemetry.tracing import CycleTrace, Tracing, tracing_from_environment
+from muster.telemetry.tracing import Tracing, tracing_from_environment
 from tests.dsl import Cluster, composite, gang, node, pod_group
 
 UNIT = ObjectKey("PodGroup", "default", "g")
@@ -255,3 +256,35 @@ def test_the_service_is_named_as_the_environment_says(
     tracing.close()
 
     assert collector.services == {"east"}
+
+
+def test_a_span_keeps_no_more_events_and_attributes_than_the_standard_limits(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_SPAN_EVENT_COUNT_LIMIT", "1")
+    monkeypatch.setenv("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "8")
+    tracing = tracing_from_environment("1")
+
+    traced_cycle(tracing)
+    tracing.close()
+
+    root = min(collector.named("muster.group"), key=lambda span: span.start_time_unix_nano)
+    assert ([each.attributes[0].value.string_value for each in root.events], root.dropped_events_count) == (
+        ["B"],
+        1,
+    )
+    assert attributes(root)["muster.name"] == "PodGroup"
+
+
+def test_a_tree_of_more_spans_than_a_message_holds_arrives_whole(collector: Collector) -> None:
+    tracing = tracing_from_environment("1")
+    cycle = tracing.cycle_started("default", UNIT, "")
+    for number in range(MOST_IN_A_MESSAGE + 5):
+        cycle.observer.enter("group", f"PodGroup default/{number}")
+        cycle.observer.leave({})
+
+    tracing.cycle_ended(cycle, CycleFacts(DECISION), None)
+    tracing.close()
+
+    assert len(collector.named("muster.group")) == MOST_IN_A_MESSAGE + 5
+    assert {span.trace_id.hex() for span in collector.spans} == {cycle.trace_id}

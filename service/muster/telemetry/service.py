@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 
 from muster.model.meta import ObjectKey
+from muster.telemetry.cycle_spans import CycleTrace
 from muster.telemetry.facts import CommitFacts, CycleFacts, QueueDepth
 from muster.telemetry.metrics import Metrics
-from muster.telemetry.tracing import CycleTrace, Tracing
+from muster.telemetry.tracing import Tracing
 
 
 class EngineListener:

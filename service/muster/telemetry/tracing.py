@@ -1,8 +1,8 @@
-"""Spans of cycles, made of what the core tells its observer, by the standard OpenTelemetry variables.
+"""Which cycles are traced, by the standard OpenTelemetry variables, and the trace contexts that come with RPCs.
 
-`muster.cycle` is opened when a cycle starts, so that its trace id can be stored with the decision and a sampler may
-decline it; what is inside (`muster.group`, `muster.pods`, `muster.preemption`, `muster.commit`) is made afterwards
-from recorded events. A cycle that is not sampled records nothing.
+A sampler decides when a cycle starts, so that its trace id can be stored with the decision; a cycle that it declines
+costs one call and records nothing. Of one that is traced the event loop only keeps what was told (`core.observer`):
+spans (`cycle_spans`) are made and sent by the thread that exports them.
 """
 
 from __future__ import annotations
@@ -11,180 +11,78 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
-from typing import cast
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
-from opentelemetry.trace import INVALID_SPAN, Span, Status, StatusCode
+from opentelemetry.sdk.trace.sampling import Decision
+from opentelemetry.trace import INVALID_SPAN_CONTEXT, SpanContext, SpanKind, TraceFlags
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from muster.core.decision import DecisionCode
-from muster.core.observer import NullObserver, Observer, RecordingObserver
+from muster.core.observer import RecordingObserver
 from muster.model.meta import ObjectKey
+from muster.telemetry.cycle_spans import CYCLE, PREFIX, CycleTrace, EndedCycle, SpanMaker
 from muster.telemetry.facts import CycleFacts
 
-PREFIX = "muster."
-FAULTS = (DecisionCode.INVALID, DecisionCode.SCHEDULER_ERROR)
-_NOT_OBSERVED = NullObserver()
 _NO_TRACE = nullcontext()
+_NO_CONTEXT = otel_context.Context()
+_NOT_TRACED = CycleTrace()
+_SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 _propagator = TraceContextTextMapPropagator()
 
 
-@dataclass(slots=True)
-class CycleTrace:
-    """One cycle that has started. `trace_id` is "" and `observer` deaf if it is not recorded.
-
-    A cycle in a worker process uses an observer there if `is_recording`, and sends its events home.
-    """
-
-    trace_id: str = ""
-    is_recording: bool = False
-    observer: Observer = _NOT_OBSERVED
-    span: Span = INVALID_SPAN
-    wall_offset_ns: int = 0
-
-
-@dataclass(slots=True)
-class _Open:
-    """A section that has been entered and not left; `level` is that of the innermost group, 0 outside of groups."""
-
-    span: Span
-    section: str
-    level: int = 0
-
-
-@dataclass(slots=True)
-class _Replay:
-    """Makes spans of one cycle's events, in their order.
-
-    groups: by name, as they were entered last. Their spans end when all is told, at the times at which they were left:
-    a fill still adds to them.
-    """
-
-    tracer: trace.Tracer
-    cycle: CycleTrace
-    stack: list[_Open] = field(default_factory=list)
-    groups: dict[str, _Open] = field(default_factory=dict)
-    left: list[tuple[Span, int]] = field(default_factory=list)
-
-    def run(self, events: Iterable[Sequence[object]]) -> None:
-        last_ns = 0
-        for kind, at, *rest in events:
-            last_ns = self._wall(cast("int", at))
-            if kind == "enter":
-                self._enter(cast("str", rest[0]), cast("str", rest[1]), last_ns)
-            elif kind == "candidate":
-                self._current().add_event("candidate", _attributes(rest[0]), last_ns)
-            elif self.stack:
-                self._leave(rest[0], last_ns)
-        while self.stack:
-            # The core stopped inside a section: an exception, or a worker that was ended.
-            self._leave({}, last_ns)
-        for span, at_ns in self.left:
-            span.end(at_ns)
-
-    def span(self, name: str, start_ns: int, end_ns: int) -> None:
-        made = self._start(name, self._wall(start_ns))
-        made.end(self._wall(end_ns))
-
-    def _enter(self, section: str, name: str, at_ns: int) -> None:
-        level = self.stack[-1].level if self.stack else 0
-        if section == "cycle":
-            entered = _Open(self.cycle.span, section)
-        elif section == "fill":
-            known = self.groups.get(name)
-            entered = (
-                _Open(known.span, section, known.level) if known else _Open(self._current(), section, level)
-            )
-        else:
-            entered = _Open(self._start(PREFIX + section, at_ns), section, level + (section == "group"))
-            entered.span.set_attribute(PREFIX + "name", name)
-        if section == "group":
-            entered.span.set_attribute(PREFIX + "level", entered.level)
-            self.groups[name] = entered
-        self.stack.append(entered)
-
-    def _leave(self, attributes: object, at_ns: int) -> None:
-        left = self.stack.pop()
-        left.span.set_attributes(_attributes(attributes))
-        if left.section == "group":
-            self.left.append((left.span, at_ns))
-        elif left.section not in {"cycle", "fill"}:
-            left.span.end(at_ns)
-
-    def _start(self, name: str, at_ns: int) -> Span:
-        parent = trace.set_span_in_context(self._current())
-        return self.tracer.start_span(name, parent, start_time=at_ns)
-
-    def _current(self) -> Span:
-        return self.stack[-1].span if self.stack else self.cycle.span
-
-    def _wall(self, monotonic_ns: int) -> int:
-        return monotonic_ns + self.cycle.wall_offset_ns
-
-
-def _attributes(given: object) -> dict[str, str | int]:
-    """The core's attributes under the service's prefix."""
-    return {PREFIX + key: value for key, value in cast("dict[str, str | int]", given).items()}
-
-
 class Tracing:
-    """Makes spans with a provider; without one every cycle is unrecorded and costs one call."""
+    """Tells a processor of cycles; without one every cycle is unrecorded and costs one call."""
 
-    def __init__(self, provider: TracerProvider | None) -> None:
+    def __init__(self, provider: TracerProvider | None, processor: SpanProcessor | None = None) -> None:
+        """`provider` has the sampler and makes ids; each `EndedCycle` goes to the `processor`, which it has too."""
         self._provider = provider
-        self._tracer = provider.get_tracer("muster") if provider is not None else None
+        self._processor = processor
 
     def cycle_started(self, cluster: str, unit: ObjectKey, caller: str) -> CycleTrace:
-        """Opens `muster.cycle`; `caller` is the traceparent of who asked for it ("": nobody)."""
-        if self._tracer is None:
-            return CycleTrace()
-        parent = _propagator.extract({"traceparent": caller}) if caller else otel_context.Context()
-        span = self._tracer.start_span(PREFIX + "cycle", parent)
-        if not span.is_recording():
-            return CycleTrace(span=span)
-        span.set_attributes({PREFIX + "cluster": cluster, PREFIX + "unit": str(unit)})
+        """Begins `muster.cycle`; `caller` is the traceparent of who asked for it ("": nobody)."""
+        if self._provider is None:
+            return _NOT_TRACED
+        around = _propagator.extract({"traceparent": caller}) if caller else _NO_CONTEXT
+        parent = trace.get_current_span(around).get_span_context() if caller else INVALID_SPAN_CONTEXT
+        ids = self._provider.id_generator
+        trace_id = parent.trace_id if parent.is_valid else ids.generate_trace_id()
+        sampled = self._provider.sampler.should_sample(around, trace_id, CYCLE, SpanKind.INTERNAL)
+        if sampled.decision is not Decision.RECORD_AND_SAMPLE:
+            return _NOT_TRACED
+        now, monotonic = time.time_ns(), time.monotonic_ns()
         return CycleTrace(
-            trace_id=trace.format_trace_id(span.get_span_context().trace_id),
+            trace_id=trace.format_trace_id(trace_id),
             is_recording=True,
             observer=RecordingObserver(time.monotonic_ns),
-            span=span,
-            wall_offset_ns=time.time_ns() - time.monotonic_ns(),
+            context=SpanContext(
+                trace_id,
+                ids.generate_span_id(),
+                is_remote=False,
+                trace_flags=_SAMPLED,
+                trace_state=sampled.trace_state,
+            ),
+            parent=parent if parent.is_valid else None,
+            started_at=now,
+            wall_offset=now - monotonic,
+            attributes={**sampled.attributes, PREFIX + "cluster": cluster, PREFIX + "unit": str(unit)},
         )
 
     def cycle_ended(
         self, cycle: CycleTrace, facts: CycleFacts, events: Sequence[Sequence[object]] | None
     ) -> None:
-        """Makes the spans inside and ends the cycle's. `events` None: those of the cycle's own observer."""
-        if not cycle.is_recording or self._tracer is None:
+        """Hands over the cycle with what was told of it. `events` None: what its own observer heard."""
+        if not cycle.is_recording or self._processor is None:
             return
-        replay = _Replay(self._tracer, cycle)
         if events is None and isinstance(cycle.observer, RecordingObserver):
             events = cycle.observer.events
-        replay.run(events or ())
-        if facts.commit_end_ns:
-            replay.span(PREFIX + "commit", facts.commit_start_ns, facts.commit_end_ns)
-        decision = facts.decision
-        cycle.span.set_attributes(
-            {
-                PREFIX + "code": decision.code.value,
-                PREFIX + "decision": facts.decision_id,
-                PREFIX + "profile": facts.profile,
-                PREFIX + "pods": len(decision.assignments.pods),
-                PREFIX + "wait_seconds": facts.wait_seconds,
-            }
-        )
-        if decision.code in FAULTS:
-            cycle.span.set_status(Status(StatusCode.ERROR, decision.message))
-        cycle.span.end()
+        self._processor.on_end(EndedCycle(cycle, facts, events or (), time.time_ns()))
 
     def caller(self) -> str:
         """The traceparent of the RPC that is being served, "" if it came without one."""
-        if self._tracer is None:
+        if self._provider is None:
             return ""
         carrier: dict[str, str] = {}
         _propagator.inject(carrier)
@@ -194,7 +92,7 @@ class Tracing:
         self, metadata: Callable[[], Iterable[tuple[str, str | bytes]] | None]
     ) -> AbstractContextManager[None]:
         """Makes the trace context in an RPC's metadata the current one inside."""
-        if self._tracer is None:
+        if self._provider is None:
             return _NO_TRACE
         carrier = {key: value for key, value in metadata() or () if key in _propagator.fields}
         return _attached(carrier) if carrier else _NO_TRACE
@@ -245,16 +143,17 @@ def tracing_from_environment(version: str) -> Tracing:
     if not otlp_is_on("TRACES"):
         return Tracing(None)
     provider = TracerProvider(resource=service_resource(version), shutdown_on_exit=False)
-    provider.add_span_processor(BatchSpanProcessor(_span_exporter()))
-    return Tracing(provider)
+    processor = BatchSpanProcessor(_exporter(provider))
+    provider.add_span_processor(processor)
+    return Tracing(provider, processor)
 
 
-def _span_exporter() -> SpanExporter:
+def _exporter(provider: TracerProvider) -> SpanExporter:
     """The exporter of the chosen protocol; only that one is imported, since each takes a tenth of a second."""
     if otlp_speaks_http("TRACES"):
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as HttpExporter  # noqa: PLC0415
+        from muster.telemetry.otlp_http import HttpCycleExporter  # noqa: PLC0415
 
-        return HttpExporter()
-    from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
+        return HttpCycleExporter(SpanMaker(provider.id_generator), provider.resource)
+    from muster.telemetry.otlp_grpc import GrpcCycleExporter  # noqa: PLC0415
 
-    return OTLPSpanExporter()
+    return GrpcCycleExporter(SpanMaker(provider.id_generator), provider.resource)
