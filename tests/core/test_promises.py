@@ -63,9 +63,8 @@ def test_amounts_that_were_lent_are_given_back() -> None:
     cluster = BusyCluster(node("a", "4"))
     cluster.low_pod("low", "a")
     before = state_of(cluster.snapshot)
-    slots = cluster.snapshot.nodes.slots_of(["a"])
 
-    cluster.snapshot.lend(slots, np.full((3, 1), 5, dtype=np.int64))
+    cluster.snapshot.lend(np.full((3, 1), 5, dtype=np.int64))
     lent = _free(cluster, "a")
     cluster.snapshot.rollback(0)
 

@@ -27,8 +27,13 @@ class ChangeLog:
         if len(self._slots) > 2 * _KEPT:
             self._forget()
 
+    def add_all(self) -> None:
+        """Most slots changed, so that looking at all of them costs no more than telling which."""
+        self._start = self.position + 1
+        self._slots.clear()
+
     def since(self, position: int) -> list[int] | None:
-        """The slots that changed from `position` on, each once, ascending; None if that is too long ago to know."""
+        """The slots that changed from `position` on, each once, ascending; None if it is not known, or most of all."""
         if position < self._start:
             return None
         return sorted(set(self._slots[position - self._start :]))

@@ -24,6 +24,8 @@ _MOST_ROWS = 64
 _MOST_SCORES = 4096
 _FEW_CHANGES = 16
 """So many nodes are scored quicker one by one in plain integers than in arrays."""
+_MOSTLY = 2
+"""If a pod fits on more than one in so many nodes, all of them are scored: they need not be picked out."""
 _Where = Slots | slice
 _ALL = slice(None)
 
@@ -272,13 +274,24 @@ class LocalKeys:
             where = np.array(changed, dtype=np.intp)
         else:
             return
-        keys = self._scored(row, where, 1)
-        keys[~self._fits(row, signature, where)] = REFUSED
-        row.keys[where] = keys
+        keys = row.keys[where] = self._keys(row, signature, where)
         if isinstance(where, slice):
             row.front = None
         elif row.front is not None:
             row.front.put_all(where, keys)
+
+    def _keys(self, row: KeyRow, signature: Signature, where: _Where) -> IntArray:
+        """Keys of these slots, made where a pod fits: on a full cluster there is nothing to score."""
+        fits = self._fits(row, signature, where)
+        fitting = np.flatnonzero(fits)
+        if _MOSTLY * len(fitting) > len(fits):
+            keys = self._scored(row, where, 1)
+            keys[~fits] = REFUSED
+            return keys
+        keys = np.full(len(fits), REFUSED, dtype=np.int64)
+        if len(fitting):
+            keys[fitting] = self._scored(row, fitting if isinstance(where, slice) else where[fitting], 1)
+        return keys
 
     def _fits(self, row: KeyRow | Admission, signature: Signature, where: _Where) -> BoolArray:
         fits = row.admitted[where]

@@ -39,6 +39,8 @@ _FEW_SLOTS = 128
 _FEW_GROUPS = 16
 """Up to so many groups are taken one by one, more in columns."""
 _LEAST_FREE = -(2**62)
+_MOST = 4
+"""More than one part in so many of all slots are most of them."""
 _VERY_FEW_SLOTS = 8
 """Up to so many slots are quicker one by one."""
 _Assumed = tuple[int, Slots | list[int] | int, IntArray | list[int] | int]
@@ -55,9 +57,8 @@ class _Departed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Lent:
-    """Amounts, one row a resource, that are taken as free."""
+    """Amounts [R, slots] that are taken as free."""
 
-    slots: Slots
     amounts: IntArray
 
 
@@ -143,10 +144,10 @@ class Snapshot:
         self._journal.append(_Departed(signature, slots, counts))
         self._shift_departed(signature, slots, counts)
 
-    def lend(self, slots: Slots, amounts: IntArray) -> None:
-        """Take amounts, one row a resource, as free on distinct nodes; filters that read pods see them all still."""
-        self._journal.append(_Lent(slots, amounts))
-        self._shift_lent(slots, amounts)
+    def lend(self, amounts: IntArray) -> None:
+        """Take amounts [R, slots], which must not change, as free; filters that read pods see them all still."""
+        self._journal.append(_Lent(amounts))
+        self._shift_lent(amounts)
 
     def rollback(self, mark: Mark) -> None:
         """Take back what was assumed since the mark, last first."""
@@ -154,8 +155,8 @@ class Snapshot:
             match self._journal.pop():
                 case _Departed(signature=signature, slots=slots, counts=counts):
                     self._shift_departed(signature, slots, -counts)
-                case _Lent(slots=slots, amounts=amounts):
-                    self._shift_lent(slots, -amounts)
+                case _Lent(amounts=amounts):
+                    self._shift_lent(-amounts)
                 case (signature, int(slot), int(count)):
                     self._shift_one(signature, slot, -count)
                 case (signature, list(slots), list(counts)):
@@ -357,9 +358,13 @@ class Snapshot:
         self._counts.shift(self.signatures[signature], slots, -counts, leaving=True)
         self.changes.extend(at)
 
-    def _shift_lent(self, slots: Slots, amounts: IntArray) -> None:
-        self.nodes.free[:, slots] += amounts
-        self.changes.extend(slots.tolist())
+    def _shift_lent(self, amounts: IntArray) -> None:
+        self.nodes.free += amounts
+        slots = np.flatnonzero(amounts.any(axis=0))
+        if _MOST * len(slots) > self.nodes.size:
+            self.changes.add_all()
+        else:
+            self.changes.extend(slots.tolist())
 
     def _take(self, requests: IntArray, slots: Slots, counts: IntArray) -> None:
         """Take `counts` times the requests from distinct slots."""

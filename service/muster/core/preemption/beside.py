@@ -5,8 +5,6 @@ Units that can be back together are found many at a time: if a whole run of them
 
 from __future__ import annotations
 
-import numpy as np
-
 from muster.core.arrays import BoolArray, IntArray
 from muster.core.decision import Fate
 from muster.core.preemption.ground import Ground
@@ -58,9 +56,7 @@ def _has_room(ground: Ground, placement: Placement, evicted: BoolArray) -> bool:
     room = nodes.free[:, used] + ground.usage.freed(evicted)[:, used]
     if ((load > room) & (load > 0)).any():
         return False
-    for index, kind in enumerate(placement.kind_table):
-        admits = np.zeros(nodes.size, dtype=np.bool_)
-        admits[kind.hosts] = True
-        if not admits[placement.slots[placement.kinds == index]].all():
-            return False
-    return True
+    return all(
+        kind.admitted[placement.slots[placement.kinds == index]].all()
+        for index, kind in enumerate(placement.kind_table)
+    )

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from muster.core.arrays import BoolArray
 from muster.core.bound_pods import grouped
 from muster.core.observer import NullObserver
@@ -60,9 +58,7 @@ class Ground:
     def remove(self, evicted: BoolArray) -> None:
         """Take the units [U] away until rolled back."""
         if self.by_amounts:
-            amounts = self.usage.freed(evicted)
-            slots = np.flatnonzero(amounts.any(axis=0))
-            self.snapshot.lend(slots, amounts[:, slots])
+            self.snapshot.lend(self.usage.freed(evicted))
         else:
             self.remove_pods(evicted)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from muster.core.arrays import IntArray, Slots
+from muster.core.arrays import BoolArray, IntArray, Slots
 from muster.core.decision import Assignments
 from muster.core.domains import CLUSTER, Domain
 from muster.core.recursion import Recursion
@@ -19,10 +19,14 @@ from muster.model.meta import ObjectKey
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind:
-    """Pods that are equal in all that moving them reads. hosts: slots of their domain that node filters admit, by name."""
+    """Pods that are equal in all that moving them reads.
+
+    admitted: [slots] which nodes of their domain node filters admit. hosts: these by name.
+    """
 
     signature: int
     requests: IntArray
+    admitted: BoolArray
     hosts: Slots
 
 
@@ -141,7 +145,7 @@ class PodKinds:
                 inside = np.zeros(snapshot.nodes.size, dtype=np.bool_)
                 inside[domain.slots] = True
                 admitted &= inside
-            known = self._known[key] = Kind(index, row.requests, order[admitted[order]])
+            known = self._known[key] = Kind(index, row.requests, admitted, order[admitted[order]])
         return known
 
 

@@ -5,7 +5,10 @@ A placer is asked often whether the wanted pods fit, and seldom where. All of th
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import floordiv
 from typing import Protocol
 
 import numpy as np
@@ -135,7 +138,7 @@ class CountingPlacer:
         """How many of the wanted pods all nodes hold with these units gone."""
         key = evicted.tobytes()
         if key not in self._known:
-            self._known[key] = int(self._counts(self._room(evicted)[:, self.kind.hosts]).sum())
+            self._known[key] = self._total(self._room(evicted))
         return min(self.wanted, self._known[key])
 
     def place(self, evicted: BoolArray) -> Placement | None:
@@ -146,12 +149,10 @@ class CountingPlacer:
 
     def can_be_back(self, evicted: BoolArray, order: IntArray) -> BoolArray:
         """For each unit of the order, whether the pods still fit, somewhere, with it and those before it back."""
-        taken = self.placer.ground.usage.by_unit
-        hosts = np.zeros(self.placer.ground.usage.size, dtype=np.bool_)
-        hosts[self.kind.hosts] = True
+        taken, hosts = self.placer.ground.usage.by_unit, self.kind.admitted
         rows = np.flatnonzero(self.kind.requests)
-        room = self._room(evicted)
-        spare = int(self._counts(room[:, self.kind.hosts]).sum()) - self.wanted
+        room = np.array(list(self._room(evicted)), dtype=np.int64)
+        spare = self._total(room) - self.wanted
         back = np.zeros(len(order), dtype=np.bool_)
         for place, unit in enumerate(order.tolist()):
             first, end = taken.firsts[unit], taken.firsts[unit + 1]
@@ -165,19 +166,23 @@ class CountingPlacer:
                 back[place] = True
         return back
 
-    def _room(self, evicted: BoolArray) -> IntArray:
-        """[requested rows, size] free amounts."""
+    def _room(self, evicted: BoolArray) -> Iterator[IntArray]:
+        """[size] free amounts of each requested resource in turn."""
         ground = self.placer.ground
         ground.budget.spend(_PLACING + ground.snapshot.nodes.size // _NODES_A_STEP)
-        rows = np.flatnonzero(self.kind.requests)
-        room: IntArray = ground.snapshot.nodes.free[rows] + ground.usage.freed(evicted)[rows]
-        return room
+        free, freed = ground.snapshot.nodes.free, ground.usage.freed(evicted)
+        return (free[row] + freed[row] for row in np.flatnonzero(self.kind.requests).tolist())
 
-    def _counts(self, room: IntArray) -> IntArray:
-        """How many pods the nodes of these columns hold."""
-        asked = self.kind.requests[self.kind.requests > 0][:, None]
-        counts: IntArray = (np.maximum(room, 0) // asked).min(axis=0)
-        return np.minimum(counts, self.wanted)
+    def _total(self, room: Iterable[IntArray]) -> int:
+        """How many pods all nodes hold that admit them, by the room of all nodes."""
+        return int(self._counts(room)[self.kind.admitted].sum())
+
+    def _counts(self, room: Iterable[IntArray]) -> IntArray:
+        """How many pods nodes hold, none more than the wanted, by their room of each requested resource."""
+        asked = self.kind.requests[self.kind.requests > 0].tolist()
+        # An array is divided by a plain number several times as fast as by an array.
+        counts: IntArray = reduce(np.minimum, map(floordiv, room, asked))
+        return np.maximum(np.minimum(counts, self.wanted), 0)
 
 
 def placer_in(ground: Ground, domain: Domain) -> RecursionPlacer | CountingPlacer:

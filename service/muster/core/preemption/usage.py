@@ -68,7 +68,7 @@ class Usage:
         owners, slots = np.divmod(places[starts], self.size)
         amounts = np.zeros((self.height, len(starts)), dtype=np.int64)
         if len(starts):
-            amounts[self.rows] = np.add.reduceat(self.amounts[:, order], starts, axis=1)
+            amounts[self.rows] = np.add.reduceat(self.amounts.take(order, axis=1), starts, axis=1)
         firsts = np.searchsorted(owners, np.arange(len(self.firsts)))
         return UnitEntries(firsts, owners, slots, amounts)
 
@@ -99,5 +99,5 @@ def usage_of(snapshot: Snapshot, victims: Victims) -> Usage:
     for place, index in enumerate(indexes.tolist()):
         requests[:, place] = snapshot.requests(index)
     rows = np.flatnonzero(requests.any(axis=1))
-    amounts = requests[rows][:, place_of[victims.signatures]]
+    amounts = requests[rows].take(place_of[victims.signatures], axis=1)
     return Usage(victims.firsts, victims.owners, victims.slots, rows, amounts, height, size)

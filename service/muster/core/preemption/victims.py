@@ -130,13 +130,14 @@ class Victims:
             int(self.sizes[evicted].sum()),
         )
 
-    def rank(self, evicted: BoolArray) -> tuple[Cost, int, tuple[int, ...]]:
+    def rank(self, evicted: BoolArray) -> tuple[Cost, int, bytes]:
         """A key to sort sets by: their cost, then the youngest, by the earliest start in a set, then the less important.
 
         Importance ends with the name, so that no two sets are equal.
         """
         oldest = int(self.starts[evicted].min(initial=2**62))
-        return self.cost(evicted), -oldest, tuple((-np.flatnonzero(evicted)).tolist())
+        # Where two sets differ first, that without the unit, the most important one, comes first.
+        return self.cost(evicted), -oldest, evicted.tobytes()
 
 
 def victims_of(snapshot: Snapshot, units: DisruptionUnits) -> Victims:
@@ -146,10 +147,12 @@ def victims_of(snapshot: Snapshot, units: DisruptionUnits) -> Victims:
     stays = (slots >= 0) & ~leaving
     sizes = np.bincount(owners[stays], minlength=len(units.sizes))
     order = _by_importance(units, sizes)
-    ranks = np.zeros(len(units.sizes), dtype=np.int64)
-    ranks[order] = np.arange(len(order))
-    kept = np.flatnonzero(stays)
-    kept = kept[np.argsort(ranks[owners[kept]], kind="stable")]
+    firsts = np.concatenate(([0], np.cumsum(sizes[order])))
+    # Pods of a unit follow one another before and after.
+    before = np.cumsum(sizes) - sizes
+    kept = np.repeat(before[order] - firsts[:-1], sizes[order]) + np.arange(firsts[-1])
+    if not stays.all():
+        kept = np.flatnonzero(stays)[kept]
     ids = units.ordinals[kept]
     budgets = _members(units, ids)
     return Victims(
@@ -157,7 +160,7 @@ def victims_of(snapshot: Snapshot, units: DisruptionUnits) -> Victims:
         order=order,
         priorities=units.priorities[order],
         starts=units.starts[order],
-        firsts=np.concatenate(([0], np.cumsum(sizes[order]))),
+        firsts=firsts,
         ids=ids,
         signatures=signatures[kept],
         slots=slots[kept],
