@@ -6,14 +6,13 @@ is the mean over the candidates of one cycle: a clock reading a candidate would 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import cache
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Gauge
 
 from muster.core.decision import Decision, DecisionCode, GroupResult, SearchEnd
 from muster.telemetry.facts import CommitFacts, CycleFacts, QueueDepth
+from muster.telemetry.tallies import Distribution, Tally
 
 RESULTS = {
     DecisionCode.SCHEDULED: "scheduled",
@@ -26,13 +25,12 @@ RESULTS = {
 SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 SHORT_SECONDS = (1e-6, 1e-5, 1e-4, 0.001, 0.01, 0.1, 1)
 WAIT_SECONDS = (0.01, 0.1, 1, 10, 60, 600, 3_600, 86_400)
-Metric = TypeVar("Metric", Counter, Gauge, Histogram)
 STEPS = (0, 100, 1_000, 5_000, 10_000, 20_000, 100_000)
 COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
 
 
 class Metrics:
-    """All metrics of one service. Every method is a few dictionary look-ups and safe on any thread."""
+    """All metrics of one service. Every method is a few dictionary look-ups; one thread alone may call them."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -109,35 +107,37 @@ class Metrics:
     def _make_rpc_metrics(self) -> None:
         self._rpcs = self._counter("muster_rpcs", "RPCs that ended.", ("method", "code"))
         self._rpc_seconds = self._histogram("muster_rpc_duration_seconds", "RPCs, streams too.", ("method",))
-        self._rpcs_in_work = self._gauge("muster_rpcs_in_work", "RPCs in work.", ("method",))
+        self._rpcs_in_work = self._running_number("muster_rpcs_in_work", "RPCs in work.", ("method",))
         self._refusals = self._counter("muster_rpc_refusals", "Refusals by reason.", ("method", "reason"))
-        self._watches = self._gauge("muster_watches", "Open watches.", ("method",))
+        self._watches = self._running_number("muster_watches", "Open watches.", ("method",))
 
-    def _counter(self, name: str, text: str, labels: Iterable[str] = ()) -> Counter:
-        return _remembering(Counter(name, text, labels, registry=self.registry))
+    def _counter(self, name: str, text: str, labels: Sequence[str] = ()) -> Tally:
+        return Tally(name, text, labels, self.registry)
 
-    def _gauge(self, name: str, text: str, labels: Iterable[str] = ()) -> Gauge:
-        return _remembering(Gauge(name, text, labels, registry=self.registry))
+    def _running_number(self, name: str, text: str, labels: Sequence[str]) -> Tally:
+        return Tally(name, text, labels, self.registry, is_gauge=True)
+
+    def _gauge(self, name: str, text: str, labels: Sequence[str] = ()) -> Gauge:
+        return Gauge(name, text, labels, registry=self.registry)
 
     def _histogram(
-        self, name: str, text: str, labels: Iterable[str] = (), buckets: Iterable[float] = SECONDS
-    ) -> Histogram:
-        made = Histogram(name, text, labels, buckets=tuple(buckets), registry=self.registry)
-        return _remembering(made)
+        self, name: str, text: str, labels: Sequence[str] = (), buckets: Sequence[float] = SECONDS
+    ) -> Distribution:
+        return Distribution(name, text, labels, buckets, self.registry)
 
     def cycle_ended(self, cycle: CycleFacts) -> None:
         """Count an attempt, its times and its groups."""
         decision = cycle.decision
         result = RESULTS.get(decision.code, decision.code.value.lower())
-        self._attempts.labels(result, cycle.profile).inc()
-        self._attempt_seconds.labels(result, cycle.profile).observe(cycle.attempt_seconds)
+        self._attempts.add(1, result, cycle.profile)
+        self._attempt_seconds.observe(cycle.attempt_seconds, result, cycle.profile)
         self._algorithm_seconds.observe(cycle.algorithm_seconds)
         if decision.assignments.pods:
             self._wait_seconds.observe(cycle.wait_seconds)
-            self._bound_pods.inc(len(decision.assignments.pods))
+            self._bound_pods.add(len(decision.assignments.pods))
         self._count_groups(decision, cycle.algorithm_seconds)
         if decision.search.end is not SearchEnd.NOT_NEEDED:
-            self._searches.labels(decision.search.end.name.lower()).inc()
+            self._searches.add(1, decision.search.end.name.lower())
             self._search_steps.observe(decision.search.steps)
 
     def _count_groups(self, decision: Decision, algorithm_seconds: float) -> None:
@@ -145,35 +145,35 @@ class Metrics:
             return
         evaluated = pruned = 0
         for (level, status), groups in _by_level(decision.result).items():
-            self._groups.labels(level, status).inc(len(groups))
+            self._groups.add(len(groups), level, status)
             tried_here = sum(group.tried for group in groups)
             pruned_here = sum(group.pruned for group in groups)
             if tried_here or pruned_here:
-                self._candidates.labels(level, "tried").inc(tried_here)
-                self._candidates.labels(level, "pruned").inc(pruned_here)
+                self._candidates.add(tried_here, level, "tried")
+                self._candidates.add(pruned_here, level, "pruned")
             evaluated += tried_here
             pruned += pruned_here
         if evaluated or pruned:
-            self._generated.inc(evaluated + pruned)
-            self._evaluated.inc(evaluated)
+            self._generated.add(evaluated + pruned)
+            self._evaluated.add(evaluated)
         if evaluated:
             self._evaluation_seconds.observe(algorithm_seconds / evaluated)
 
     def preempted(self, victims: int, budget_violations: int) -> None:
         """Count an attempt to preempt; no victims: it found none that would help."""
-        self._preemptions.inc()
-        self._pdb_violations.inc(budget_violations)
+        self._preemptions.add(1)
+        self._pdb_violations.add(budget_violations)
         if victims:
             self._victims.observe(victims)
 
     def committed(self, commit: CommitFacts) -> None:
-        self._commits.labels("committed" if commit.succeeded else "failed").inc()
+        self._commits.add(1, "committed" if commit.succeeded else "failed")
         self._commit_seconds.observe(commit.seconds)
         self._commit_writes.observe(commit.writes)
-        self._commit_rows.inc(commit.rows if commit.succeeded else 0)
+        self._commit_rows.add(commit.rows if commit.succeeded else 0)
 
     def queue_moved(self, state: str, event: str, units: int) -> None:
-        self._incoming.labels(state, event).inc(units)
+        self._incoming.add(units, state, event)
 
     def queue_depth(self, cluster: str, depths: Iterable[QueueDepth]) -> None:
         """Replace what is known of one cluster; the gauges show the sums over all clusters."""
@@ -197,30 +197,24 @@ class Metrics:
             self._cached.labels(cluster, kind).set(count)
 
     def worker_restarted(self) -> None:
-        self._worker_restarts.inc()
+        self._worker_restarts.add(1)
 
     def rpc_started(self, method: str) -> None:
-        self._rpcs_in_work.labels(method).inc()
+        self._rpcs_in_work.add(1, method)
 
     def rpc_ended(self, method: str, code: str, seconds: float) -> None:
-        self._rpcs_in_work.labels(method).dec()
-        self._rpcs.labels(method, code).inc()
-        self._rpc_seconds.labels(method).observe(seconds)
+        self._rpcs_in_work.add(-1, method)
+        self._rpcs.add(1, method, code)
+        self._rpc_seconds.observe(seconds, method)
 
     def refused(self, method: str, reason: str) -> None:
-        self._refusals.labels(method, reason).inc()
+        self._refusals.add(1, method, reason)
 
     def watch_opened(self, method: str) -> None:
-        self._watches.labels(method).inc()
+        self._watches.add(1, method)
 
     def watch_closed(self, method: str) -> None:
-        self._watches.labels(method).dec()
-
-
-def _remembering(metric: Metric) -> Metric:
-    """The metric, whose `labels` looks children up without a lock: they are never removed, and asked for in each call."""
-    metric.labels = cache(metric.labels)  # type: ignore[method-assign]
-    return metric
+        self._watches.add(-1, method)
 
 
 def _by_level(result: GroupResult) -> dict[tuple[str, str], list[GroupResult]]:
