@@ -5,6 +5,7 @@ The recursion moves these; results are made of them once it has ended. Ledger an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -158,6 +159,10 @@ class Ledger:
         used, numbers = np.unique(slots, return_counts=True)
         self._snapshot.assume_many(batch.signature, used, numbers.astype(np.int64))
         self._entries.append((batch.pods[: len(slots)], slots))
+
+    def batches(self) -> Sequence[tuple[tuple[int, ...], Slots]]:
+        """All that is assumed now, in order: pods that are equal, of one group, and the slot of each."""
+        return self._entries
 
     def assignments(self) -> Assignments:
         """All that is assumed now; nodes by name, so that no slot shows."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 
@@ -72,6 +73,7 @@ class Placement:
         return Assignments(self.ids, names, tuple(places.tolist()))
 
 
+_NONE: frozenset[str] = frozenset()
 NOWHERE = Placement((), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.intp), ())
 
 
@@ -105,31 +107,26 @@ class PodKinds:
 
     def kind(self, pod: int, domain: Domain) -> Kind:
         """What the pod is like where its group's domain is this one; the same for pods that are alike."""
-        nowhere: frozenset[str] = frozenset()
-        return self._kind(self._of_pod[pod][1], self.recursion.unit.excluded_nodes.get(pod, nowhere), domain)
+        excluded = self.recursion.unit.excluded_nodes.get(pod, _NONE)
+        return self._kind(self._of_pod[pod][1], excluded, domain)
 
     def placement(self, trial: Trial, ledger: Ledger, outer: Domain = CLUSTER) -> Placement:
         """What is assumed in the ledger for the root of the trial, which was placed in the outer domain."""
-        nodes = self.recursion.snapshot.nodes
-        domains = dict(_leaf_domains(trial, outer))
-        assigned = ledger.assignments()
-        slots = nodes.slots_of(assigned.nodes)[list(assigned.node_index)]
-        places: dict[int, int] = {}
+        domains, batches = dict(_leaf_domains(trial, outer)), ledger.batches()
+        if not batches:
+            return NOWHERE
         kinds: list[Kind] = []
-        of_group: dict[tuple[ObjectKey, int, frozenset[str]], int] = {}
-        column = np.empty(len(slots), dtype=np.int64)
-        nowhere: frozenset[str] = frozenset()
-        for at, pod in enumerate(assigned.pods):
-            leaf, signature = self._of_pod[pod]
-            group = leaf, signature, self.recursion.unit.excluded_nodes.get(pod, nowhere)
-            place = of_group.get(group)
-            if place is None:
-                kind = self._kind(signature, group[2], domains[leaf])
-                place = of_group[group] = places.setdefault(id(kind), len(kinds))
-                if place == len(kinds):
-                    kinds.append(kind)
-            column[at] = place
-        return Placement(assigned.pods, column, slots, tuple(kinds))
+        place_of: dict[int, int] = {}
+        column: list[int] = []
+        for pods, _ in batches:
+            kind = self.kind(pods[0], domains[self.leaf_of(pods[0])])
+            place = place_of.setdefault(id(kind), len(kinds))
+            if place == len(kinds):
+                kinds.append(kind)
+            column += [place] * len(pods)
+        ids = tuple(chain.from_iterable(pods for pods, _ in batches))
+        slots = np.concatenate([slots for _, slots in batches])
+        return Placement(ids, np.array(column, dtype=np.int64), slots, tuple(kinds))
 
     def _kind(self, index: int, excluded: frozenset[str], domain: Domain) -> Kind:
         first = -1 if domain.slots is None or not len(domain.slots) else int(domain.slots[0])

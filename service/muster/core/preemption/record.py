@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from muster.core.preemption.victims import Victims
 MOST_REPRIEVED = 500
 """So many units that could stay are told of, the most important ones."""
 _MOST_NAMED = 3
+_Item = TypeVar("_Item")
 _WHY = {
     Fate.ABOVE_THRESHOLD: "enough room is to be had from units of lower priority",
     Fate.NOT_IN_THE_WAY: "there is room for it beside the nominated pods",
@@ -40,11 +42,8 @@ def preemption_of(ground: Ground, solution: Solution, awaited: Sequence[int], st
 
 def _evicted(ground: Ground, solution: Solution, units: IntArray) -> Iterator[UnitFate]:
     victims = ground.victims
-    taken = set(solution.placement.slots.tolist())
-    whys = [
-        _room_taken(ground, taken.intersection(slots)) for slots in _by_unit(victims, victims.slots, units)
-    ]
-    return _told(victims, units, victims.breaking(solution.evicted), [Fate.EVICTED] * len(units), whys)
+    fates, whys = [Fate.EVICTED] * len(units), map(_room_taken, _nodes_taken(ground, solution, units))
+    return _told(victims, units, victims.breaking(solution.evicted), fates, whys)
 
 
 def _reprieved(ground: Ground, solution: Solution) -> Iterator[UnitFate]:
@@ -57,32 +56,46 @@ def _reprieved(ground: Ground, solution: Solution) -> Iterator[UnitFate]:
 
 
 def _told(
-    victims: Victims, units: IntArray, breaking: BoolArray, fates: Sequence[Fate], whys: Sequence[str]
+    victims: Victims, units: IntArray, breaking: BoolArray, fates: Iterable[Fate], whys: Iterable[str]
 ) -> Iterator[UnitFate]:
     """Fates of these units. breaking: of all [U]; fates, whys: of these."""
-    pods = map(tuple, _by_unit(victims, victims.ids, units))
+    pods = tuple(victims.ids[victims.pods_of(units)].tolist())
     return map(
         UnitFate,
         victims.keys(units),
         victims.priorities[units].tolist(),
         fates,
         breaking[units].tolist(),
-        pods,
+        _slices(pods, victims.sizes[units]),
         whys,
     )
 
 
-def _by_unit(victims: Victims, column: IntArray, units: IntArray) -> Iterator[list[int]]:
-    """What a column [P] says of the pods of each of these units."""
-    bounds = zip(victims.firsts[units].tolist(), victims.firsts[units + 1].tolist(), strict=True)
-    return (column[first:end].tolist() for first, end in bounds)
+def _slices(column: tuple[_Item, ...], sizes: IntArray) -> Iterator[tuple[_Item, ...]]:
+    """The column in pieces of these sizes."""
+    ends = np.cumsum(sizes)
+    return map(column.__getitem__, map(slice, (ends - sizes).tolist(), ends.tolist()))
 
 
-def _room_taken(ground: Ground, slots: set[int]) -> str:
+def _nodes_taken(ground: Ground, solution: Solution, units: IntArray) -> Iterator[tuple[str, ...]]:
+    """For each of these units the nodes of the placement on which it ran, by name."""
+    victims, nodes = ground.victims, ground.snapshot.nodes
+    taken = np.zeros(nodes.size, dtype=np.bool_)
+    taken[solution.placement.slots] = True
+    pods = victims.pods_of(units)
+    pods = pods[taken[victims.slots[pods]]]
+    # Sorted by unit and name, each node once.
+    owners, ranks = np.divmod(
+        np.unique(victims.owners[pods] * nodes.size + nodes.ranks[victims.slots[pods]]), nodes.size
+    )
+    names = tuple(map(nodes.names.__getitem__, nodes.order[ranks].tolist()))
+    return _slices(names, np.bincount(owners, minlength=len(victims))[units])
+
+
+def _room_taken(names: Sequence[str]) -> str:
     """Why a unit goes that ran on these nodes of the placement."""
-    if not slots:
+    if not names:
         return "the nominated pods do not fit while it runs"
-    names = sorted(map(ground.snapshot.nodes.names.__getitem__, slots))
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return f"its room on {', '.join(names[:_MOST_NAMED])}{more} is needed"
 

@@ -69,6 +69,10 @@ class Victims:
         """[P] the unit of each pod."""
         return np.repeat(np.arange(len(self)), self.sizes)
 
+    def pods_of(self, units: IntArray) -> IntArray:
+        """Places of the pods of these units, unit by unit."""
+        return _runs(self.firsts[units], self.sizes[units])
+
     @cached_property
     def weights(self) -> IntArray:
         """[U] what each adds to the sum of priorities, which counts from the lowest one if that is negative."""
@@ -147,10 +151,8 @@ def victims_of(snapshot: Snapshot, units: DisruptionUnits) -> Victims:
     stays = (slots >= 0) & ~leaving
     sizes = np.bincount(owners[stays], minlength=len(units.sizes))
     order = _by_importance(units, sizes)
-    firsts = np.concatenate(([0], np.cumsum(sizes[order])))
     # Pods of a unit follow one another before and after.
-    before = np.cumsum(sizes) - sizes
-    kept = np.repeat(before[order] - firsts[:-1], sizes[order]) + np.arange(firsts[-1])
+    kept = _runs((np.cumsum(sizes) - sizes)[order], sizes[order])
     if not stays.all():
         kept = np.flatnonzero(stays)[kept]
     ids = units.ordinals[kept]
@@ -160,7 +162,7 @@ def victims_of(snapshot: Snapshot, units: DisruptionUnits) -> Victims:
         order=order,
         priorities=units.priorities[order],
         starts=units.starts[order],
-        firsts=firsts,
+        firsts=np.concatenate(([0], np.cumsum(sizes[order]))),
         ids=ids,
         signatures=signatures[kept],
         slots=slots[kept],
@@ -168,6 +170,13 @@ def victims_of(snapshot: Snapshot, units: DisruptionUnits) -> Victims:
         allowed=tuple(units.budgets.allowed[place] for place in budgets),
         members=tuple(budgets.values()),
     )
+
+
+def _runs(firsts: IntArray, sizes: IntArray) -> IntArray:
+    """Numbers that follow each of the first ones, it included, so many of each."""
+    ends = np.cumsum(sizes)
+    runs: IntArray = np.repeat(firsts - ends + sizes, sizes) + np.arange(sizes.sum())
+    return runs
 
 
 def _by_importance(units: DisruptionUnits, sizes: IntArray) -> IntArray:
