@@ -5,6 +5,7 @@ import pytest
 from muster.core.decide import assume_decision, decide, decide_and_assume
 from muster.core.observer import NullObserver
 from muster.core.reasons import TOO_MANY_PODS
+from muster.plugins.profile import make_profile
 from tests.dsl import Cluster, composite, gang, node, pod, pod_group
 from tests.dsl.state import state_of
 
@@ -40,6 +41,16 @@ def test_assuming_a_decision_equals_deciding_and_keeping_it() -> None:
     decide_and_assume(cluster.snapshot, unit, cluster.profile, NullObserver())
 
     assert state_of(cluster.snapshot) == assumed
+
+
+def test_a_score_may_weigh_a_resource_that_no_node_and_no_pod_names() -> None:
+    resources = [{"name": "example.com/gpu"}, {"name": "cpu"}]
+    scores = [{"name": "NodeResourcesFit", "args": {"resources": resources}}]
+    cluster = Cluster(node("a", "4"), node("b", "4"), profile=make_profile({"name": "p", "scores": scores}))
+
+    result = cluster.schedule(pod_group("g", gang(3), pods=3))
+
+    assert sorted(result.on.values()) == ["a", "a", "b"]
 
 
 def test_a_failure_on_the_way_leaves_the_snapshot_as_it_was() -> None:

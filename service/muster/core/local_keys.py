@@ -78,20 +78,30 @@ class NodeOffer:
     def allocatable(self, resource: str) -> IntArray:
         known = self._allocatable.get(resource)
         if known is None:
-            row = self.nodes.row(resource)
-            known = self._shifted(row, self.nodes.allocatable[row][self.where])
+            row = self.nodes.rows.get(resource)
+            known = (
+                self._nothing if row is None else self._shifted(row, self.nodes.allocatable[row][self.where])
+            )
             self._allocatable[resource] = known
         return known
 
     def left(self, resource: str) -> IntArray:
         known = self._left.get(resource)
         if known is None:
-            row = self.nodes.row(resource)
-            amount = int(self.requests[row]) if row < len(self.requests) else 0
-            free = self.free(row)
-            known = self._shifted(row, free - self.pods * amount if amount else free)
+            row = self.nodes.rows.get(resource)
+            known = self._nothing if row is None else self._shifted(row, self._remaining(row))
             self._left[resource] = known
         return known
+
+    @property
+    def _nothing(self) -> IntArray:
+        """Of a resource that no node or pod has named: a decision makes no row for it."""
+        return np.zeros_like(self.nodes.ranks[self.where])
+
+    def _remaining(self, row: int) -> IntArray:
+        # Resources that came up after the requests were looked up are none that the pod names.
+        amount, free = int(self.requests[row]) if row < len(self.requests) else 0, self.free(row)
+        return free - self.pods * amount if amount else free
 
     def free(self, row: int) -> IntArray:
         """Free amounts of a resource row, without the pods to come."""
