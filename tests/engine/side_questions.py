@@ -98,3 +98,8 @@ def heeds_nothing(_cluster: Cluster) -> None:
 
 def sleeps(_cluster: Cluster) -> None:
     time.sleep(0.3)
+
+
+def parent(_cluster: Cluster) -> int:
+    """The process that answers questions in copies of itself."""
+    return os.getppid()

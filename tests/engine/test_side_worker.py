@@ -293,3 +293,41 @@ async def test_a_closed_one_refuses(asking: Asking) -> None:
 
     with pytest.raises(UnavailableError):
         await asking.side.ask(None, side_questions.niceness, 20)
+
+
+async def test_what_was_made_ready_is_followed_and_loaded_before_the_first_question() -> None:
+    side = SideWorker(NAMES, modules=["tests.engine.side_questions"])
+    held = _cluster()
+
+    await side.make_ready(held.cluster)
+    process = side._side.process.pid if side._side is not None else 0
+    held.change(lambda mutation: mutation.put(node("n3")))
+    writes = held.cluster.take_writes()
+    assert writes is not None
+    side.note(writes)
+
+    seen = await side.ask(held.cluster, side_questions.contents, 20)
+    assert seen == side_questions.contents(held.cluster)
+    assert await side.ask(None, side_questions.parent, 20) == process
+    await side.close()
+
+
+async def test_nothing_is_made_ready_once_nobody_has_asked_for_a_while() -> None:
+    side = SideWorker(NAMES, idle_seconds=0.0)
+
+    await side.make_ready(_cluster().cluster)
+
+    assert side._side is None
+    await side.close()
+
+
+async def test_what_was_made_ready_ends_when_nobody_asks() -> None:
+    side = SideWorker(NAMES, idle_seconds=0.5)
+
+    await side.make_ready(_cluster().cluster)
+    held = side._side
+    assert held is not None
+    await asyncio.to_thread(held.process.wait, 20)
+
+    assert side._side is None
+    await side.close()

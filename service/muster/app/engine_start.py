@@ -8,11 +8,13 @@ import time
 
 from muster.app.settings import Settings
 from muster.core.framework import Profile
+from muster.engine import explaining
 from muster.engine.api import SchedulingEngine
 from muster.engine.engine import Engine
 from muster.engine.registry import EngineOptions
 from muster.engine.telemetry_port import EngineTelemetry
 from muster.plugins.profile import default_profile, make_profile
+from muster.rpc.codec import simulation
 from muster.store.store import SqlStore
 
 _LOG = logging.getLogger(__name__)
@@ -73,6 +75,7 @@ async def started_engine(settings: Settings, telemetry: EngineTelemetry) -> Sche
             decision_seconds=settings.decision_retention_seconds,
             most_decisions=settings.decision_retention_count,
             finished_seconds=settings.finished_retention_seconds,
+            question_modules=(simulation.__name__, explaining.__name__),
         ),
     )
     await engine.start()

@@ -35,6 +35,7 @@ from muster.engine.ports import (
     Store,
     StoreUnavailableError,
 )
+from muster.engine.side_readiness import SideReadiness
 from muster.engine.side_worker import SideWorker
 from muster.engine.telemetry_port import EngineTelemetry
 from muster.engine.watch_hub import DecisionFeed, RevisionFeed
@@ -54,6 +55,7 @@ class EngineOptions:
     """How this process runs. Retentions in seconds, but for `log_revisions` and `most_decisions`.
 
     finished_seconds: how long finished pods, and trees of which all pods have finished, stay; 0: for ever.
+    question_modules: where questions to the side worker come from.
     """
 
     clients_evict: bool = False
@@ -65,6 +67,7 @@ class EngineOptions:
     request_seconds: int = 86_400
     finished_seconds: int = 0
     compaction_seconds: float = 30.0
+    question_modules: tuple[str, ...] = ()
 
 
 class ClusterRegistry:
@@ -87,7 +90,9 @@ class ClusterRegistry:
         self._creating = asyncio.Lock()
         self._loading_again = asyncio.Lock()
         self._pool = WorkerPool(options.workers, on_restart=telemetry.worker_restarted)
-        self.side = SideWorker(self.names, on_restart=telemetry.worker_restarted)
+        self.side = SideWorker(
+            self.names, on_restart=telemetry.worker_restarted, modules=options.question_modules
+        )
         self._writer = Writer(store, clock, telemetry, self._publish, self._reload)
         self._tools = CycleTools(
             clock, dict(profiles), self._pool, self._writer, telemetry, options.clients_evict
@@ -104,7 +109,8 @@ class ClusterRegistry:
         for name in dict.fromkeys([*names, DEFAULT_CLUSTER]):
             self._take_up(await self._load(name, created=name not in names))
         await self._pool.ready()
-        chores = (self._compact_for_ever(), self._report_for_ever())
+        readiness = SideReadiness(self.side, self.services)
+        chores = (self._compact_for_ever(), self._report_for_ever(), readiness.run())
         self._housekeeping = [asyncio.create_task(chore) for chore in chores]
 
     async def close(self, ending: Refusal) -> None:

@@ -29,7 +29,7 @@ from muster.model.objects import ClusterObject
 from muster.model.pod import Pod
 from muster.model.variations import variation
 
-SLICE = 500
+SLICE = 200
 MOST_BEHIND = 50_000
 _POD_FIELDS = tuple(field.name for field in fields(Pod) if field.init)
 _values_of = attrgetter(*_POD_FIELDS)
@@ -56,14 +56,15 @@ class FirstState:
     objects: Sequence[ClusterObject]
 
     def pickled(self) -> Iterator[bytes]:
-        """The objects in slices that one unpickler reads one after the other: what pods share is in them once."""
-        buffer = io.BytesIO()
-        pickler = _Pickler(buffer, pickle.HIGHEST_PROTOCOL)
+        """The objects in slices; what pods of a slice share is in it once.
+
+        Each is a pickle of its own: a memory of all that was pickled would have to grow now and then, which takes as
+        long as many slices.
+        """
         for start in range(0, len(self.objects), SLICE):
-            pickler.dump(self.objects[start : start + SLICE])
+            buffer = io.BytesIO()
+            _Pickler(buffer, pickle.HIGHEST_PROTOCOL).dump(self.objects[start : start + SLICE])
             yield buffer.getvalue()
-            buffer.seek(0)
-            buffer.truncate()
 
 
 class _Pickler(pickle.Pickler):
@@ -95,6 +96,11 @@ class ReplicaFeed:
         It must once it is too far behind, or the cluster numbers its signatures anew.
         """
         return self._outbox is not None and self._signatures is self.cluster.feed.signatures
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the replica has yet to hear of something."""
+        return not self.is_followed or bool(self._outbox)
 
     def start(self) -> FirstState:
         """The state as it is now; `take` has what follows."""
@@ -154,19 +160,17 @@ class Replica:
     def __init__(self, head: LoadedCluster, names: frozenset[str]) -> None:
         self.cluster = Cluster(head.name, 0, names)
         self._head = head
-        self._slices: list[bytes] = []
+        self._objects: list[ClusterObject] = []
 
     def add(self, pickled: bytes) -> None:
         """A slice of the first state's objects."""
-        self._slices.append(pickled)
+        self._objects += pickle.loads(pickled)  # noqa: S301 - from our own parent
 
     def complete(self) -> None:
         """All slices of the first state are there."""
-        reader = pickle.Unpickler(io.BytesIO(b"".join(self._slices)))  # noqa: S301 - from our own parent
-        objects = [item for _ in self._slices for item in reader.load()]
-        self._slices.clear()
-        self.cluster.load(replace(self._head, objects=objects))
+        self.cluster.load(replace(self._head, objects=self._objects))
         self.cluster.take_writes()
+        self._objects.clear()
 
     def follow(self, writes: ClusterWrites) -> None:
         """Do what a transaction did, unless the first state had it already."""

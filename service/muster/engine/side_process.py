@@ -5,7 +5,7 @@ replica that costs next to nothing: it may change the cluster as it likes, and n
 has one thread and no gRPC in it, so that forking is safe. A question that runs out of time gets `OutOfTimeError` raised
 in it and may still answer; one that does not heed that is killed.
 
-Messages are tuples: ("begin", cluster, names, head), ("signatures", cluster, signatures), ("objects", cluster, bytes),
+Messages are tuples: ("rehearse", modules that questions come from), ("begin", cluster, names, head), ("signatures", cluster, signatures), ("objects", cluster, bytes),
 ("complete", cluster), ("follow", cluster, writes), ("drop", cluster), ("ask", `Asked`), ("leave", number). Answers are
 (number, pickled answer or None): None if the process of the question died.
 """
@@ -21,6 +21,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from types import FrameType
@@ -29,6 +30,7 @@ from typing import Any
 from muster.engine.cluster import Cluster
 from muster.engine.errors import Refusal
 from muster.engine.replica import Replica, Unstored
+from muster.engine.warm_up import warm_up
 
 AT_ONCE = 2
 """Questions in work; all others wait in line."""
@@ -115,7 +117,23 @@ class _SideProcess:
 
     def _take(self, message: tuple[Any, ...]) -> None:
         match message:
+            case ("rehearse", modules):
+                for module in modules:
+                    import_module(module)
+                warm_up()
+            case ("ask", asked):
+                self._waiting.append(asked)
+            case ("leave", number):
+                self._leave(number)
+            case _:
+                self._learn(message)
+
+    def _learn(self, message: tuple[Any, ...]) -> None:
+        """News of a cluster that is followed."""
+        match message:
             case ("begin", name, names, head):
+                # What is loaded stays: to look for garbage in it would take as long as all else.
+                gc.disable()
                 self._replicas[name] = Replica(head, names)
             case ("signatures", name, signatures):
                 self._replicas[name].learn(signatures)
@@ -125,14 +143,12 @@ class _SideProcess:
                 self._replicas[name].complete()
                 # A replica lives long: no collection need walk through it, nor unshare its memory.
                 gc.freeze()
+                gc.enable()
             case ("follow", name, writes):
                 self._replicas[name].follow(writes)
             case ("drop", name):
                 self._replicas.pop(name, None)
-            case ("ask", asked):
-                self._waiting.append(asked)
-            case ("leave", number):
-                self._leave(number)
+                gc.enable()
 
     def _leave(self, number: int) -> None:
         """Nobody wants the answer any more."""

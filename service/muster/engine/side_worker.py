@@ -1,9 +1,10 @@
 """Questions about a cluster that must not hold up its schedulers: simulations and explanations (architecture.md, "Work").
 
 They run in one process of lower priority (`side_process`) on a replica of the cluster that follows every transaction.
-The process starts with the first question and ends when none has come for a while. Whoever asks sees all that was
-durable when the question was sent. Bounded: how many wait, and how long each is worked on, for which the time in line
-does not count. A process that dies or falls silent fails its questions, and the next one starts another.
+The process starts with the first question, or before it if somebody has it made ready (`side_readiness`), and ends when
+no question has come for a while. Whoever asks sees all that was durable when the question was sent. Bounded: how many
+wait, and how long each is worked on, for which the time in line does not count. A process that dies or falls silent
+fails its questions, and the next one starts another.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -34,6 +36,10 @@ from muster.engine.side_process import Asked
 MOST_WAITING = 64
 IDLE_SECONDS = 600.0
 NICENESS = 10
+MOST_UNSENT = 256
+"""Messages that wait for the process to read them, so that its start takes up none of the time of making them."""
+REST_PER_WORK = 1.0
+"""How long what is done ahead of any question pauses for as long as it worked."""
 SILENCE_SECONDS = 10.0
 """For how much longer than any of its questions may take the process may say nothing before it is given up."""
 # Threads of numerical libraries do not survive a fork, and a process of low priority needs none.
@@ -66,6 +72,7 @@ class _Side:
 
     process: subprocess.Popen[bytes]
     pipe: Connection
+    is_rehearsed: bool = False
     replicas: dict[str, ReplicaFeed] = field(default_factory=dict)
     dropped: set[str] = field(default_factory=set)
     answers: dict[int, asyncio.Future[bytes]] = field(default_factory=dict)
@@ -78,7 +85,10 @@ class _Side:
 
 
 class SideWorker:
-    """`names` are those of all profiles. `on_restart` is called for every process that had to be given up."""
+    """`names` are those of all profiles. `on_restart` is called for every process that had to be given up.
+
+    modules: where questions come from, to be loaded when the process is made ready.
+    """
 
     def __init__(
         self,
@@ -86,11 +96,13 @@ class SideWorker:
         on_restart: Callable[[], None] = lambda: None,
         idle_seconds: float = IDLE_SECONDS,
         silence_seconds: float = SILENCE_SECONDS,
+        modules: Sequence[str] = (),
     ) -> None:
         self._names = names
         self._on_restart = on_restart
         self._idle_seconds = idle_seconds
         self._silence_seconds = silence_seconds
+        self._modules = tuple(modules)
         self._side: _Side | None = None
         self._telling = asyncio.Lock()
         self._sender = ThreadPoolExecutor(1, thread_name_prefix="muster-side")
@@ -98,6 +110,25 @@ class SideWorker:
         self._open = 0
         self._rest: asyncio.TimerHandle | None = None
         self._is_closed = False
+        self._wanted_until = time.monotonic() + idle_seconds
+
+    async def make_ready(self, cluster: Cluster) -> None:
+        """Have the process and its replica of the cluster follow before anybody asks, in slices with pauses between.
+
+        Nothing happens once no question has come for as long as the process may be idle. Raises SideWorkerFailedError.
+        """
+        if self._is_closed or time.monotonic() >= self._wanted_until:
+            return
+        async with self._telling:
+            side = self._started(asyncio.get_running_loop())
+            if not side.is_rehearsed:
+                side.is_rehearsed = True
+                await self._tell(side, ("rehearse", self._modules))
+            feed = self._feed_of(side, cluster)
+            if feed.is_behind:
+                await self._catch_up(side, feed)
+        if not self._open:
+            self._begin_to_rest()
 
     async def ask(
         self,
@@ -124,6 +155,7 @@ class SideWorker:
             )
         finally:
             self._open -= 1
+            self._wanted_until = time.monotonic() + self._idle_seconds
             if not self._open:
                 self._begin_to_rest()
         return cast("Answer", _answer_of(answered))
@@ -197,30 +229,50 @@ class SideWorker:
         """Tell the process all that it must hear before a question about the cluster; its name, and what goes with it."""
         if cluster is None:
             return None, Unstored()
-        feed = side.replicas.get(cluster.name)
-        if feed is None or feed.cluster is not cluster:
-            feed = side.replicas[cluster.name] = ReplicaFeed(cluster)
+        feed = self._feed_of(side, cluster)
         await self._catch_up(side, feed)
         return cluster.name, feed.unstored()
 
+    def _feed_of(self, side: _Side, cluster: Cluster) -> ReplicaFeed:
+        feed = side.replicas.get(cluster.name)
+        if feed is None or feed.cluster is not cluster:
+            feed = side.replicas[cluster.name] = ReplicaFeed(cluster)
+        return feed
+
     async def _catch_up(self, side: _Side, feed: ReplicaFeed) -> None:
         """What the process must hear before it can answer; between two slices others have their turn."""
+        unsent: deque[asyncio.Future[None]] = deque()
         try:
+            began = time.monotonic()
             for message in _news(side, feed, self._names):
-                await self._tell(side, message)
-                await asyncio.sleep(0)
-        except BaseException:
+                unsent.append(self._sent(side, message))
+                if len(unsent) > MOST_UNSENT:
+                    await unsent.popleft()
+                await asyncio.sleep(0 if self._open else REST_PER_WORK * (time.monotonic() - began))
+                began = time.monotonic()
+            while unsent:
+                await unsent.popleft()
+        except BaseException as error:
             # Half told is worse than untold: the next question starts with the whole state.
             self.forget(feed.cluster.name)
-            raise
+            for each in unsent:
+                each.cancel()
+            if not isinstance(error, OSError):
+                raise
+            self._restart(side)
+            raise SideWorkerFailedError("the side worker died") from error
 
     async def _tell(self, side: _Side, message: Message) -> None:
         try:
-            pickled = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
-            await asyncio.get_running_loop().run_in_executor(self._sender, _send, side.pipe, pickled)
+            await self._sent(side, message)
         except OSError as error:
             self._restart(side)
             raise SideWorkerFailedError("the side worker died") from error
+
+    def _sent(self, side: _Side, message: Message) -> asyncio.Future[None]:
+        """Done when the process has read the message, or nearly; messages arrive in their order."""
+        pickled = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+        return asyncio.get_running_loop().run_in_executor(self._sender, _send, side.pipe, pickled)
 
     def _started(self, loop: asyncio.AbstractEventLoop) -> _Side:
         if self._is_closed:
@@ -268,8 +320,10 @@ class SideWorker:
                 answer.set_exception(SideWorkerFailedError("the side worker died"))
 
     def _begin_to_rest(self) -> None:
+        self._stop_resting()
         if self._side is not None and not self._is_closed:
-            self._rest = asyncio.get_running_loop().call_later(self._idle_seconds, self._end_idle)
+            left = self._wanted_until - time.monotonic()
+            self._rest = asyncio.get_running_loop().call_later(max(0.0, left), self._end_idle)
 
     def _stop_resting(self) -> None:
         if self._rest is not None:
