@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Callable
 from typing import TypeVar
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -182,6 +183,10 @@ steps: st.SearchStrategy[list[Callable[[Snapshot, list[int]], None]]] = st.lists
         st.tuples(st.integers(0, SIGNATURES - 1), st.integers(0, 4), st.integers(1, 3)).map(
             lambda drawn: lambda snapshot, _: _assume(snapshot, *drawn)
         ),
+        st.tuples(st.integers(0, SIGNATURES - 1), st.lists(st.integers(1, 3), min_size=5, max_size=5)).map(
+            lambda drawn: lambda snapshot, _: _assume_on_many(snapshot, *drawn)
+        ),
+        st.integers(0, SIGNATURES - 1).map(lambda drawn: lambda snapshot, _: _take_away(snapshot, drawn)),
     ),
     max_size=30,
 )
@@ -191,6 +196,19 @@ def _assume(snapshot: Snapshot, signature: int, place: int, count: int) -> None:
     slot = snapshot.nodes.slot(NAMES[place])
     if slot is not None:
         snapshot.assume(signature % len(snapshot.signatures), slot, count)
+
+
+def _assume_on_many(snapshot: Snapshot, signature: int, counts: list[int]) -> None:
+    slots = snapshot.nodes.slots_of(NAMES)
+    snapshot.assume_many(signature % len(snapshot.signatures), slots, np.array(counts[: len(slots)]))
+
+
+def _take_away(snapshot: Snapshot, signature: int) -> None:
+    """All pods of the signature."""
+    index = signature % len(snapshot.signatures)
+    running = dict(snapshot.pods.counts.get(index, {}))
+    slots = np.array(list(running), dtype=np.intp)
+    snapshot.assume_many(index, slots, -np.array(list(running.values()), dtype=np.int64))
 
 
 @settings(max_examples=60, deadline=None)

@@ -130,6 +130,11 @@ class BoundPods:
             del self.counts[signature]
             self.carriers.discard(signature)
 
+    def forget(self, signature: int) -> None:
+        """Count no pod of the signature any more, as before the first of them."""
+        self.counts.pop(signature, None)
+        self.carriers.discard(signature)
+
     def staying(self) -> tuple[CountsBySignature, CountsBySignature]:
         """Counts to be added up for all pods that are not leaving."""
         gone = {

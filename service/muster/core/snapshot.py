@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from muster.core.deltas import (
     SignaturesAdded,
     SignaturesKept,
 )
+from muster.core.journal import Departed, Entry, Lent, Several
 from muster.core.node_table import NodeTable
 from muster.core.pod_counts import PodCount, PodCounts, PodSelection
 from muster.core.signature import Signature, renumbered
@@ -43,26 +43,6 @@ _MOST = 4
 """More than one part in so many of all slots are most of them."""
 _VERY_FEW_SLOTS = 8
 """Up to so many slots are quicker one by one."""
-_Assumed = tuple[int, Slots | list[int] | int, IntArray | list[int] | int]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Departed:
-    """Leaving pods of a signature that are taken as gone."""
-
-    signature: int
-    slots: Slots
-    counts: IntArray
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Lent:
-    """Amounts [R, slots] that are taken as free."""
-
-    amounts: IntArray
-
-
-_Entry = _Assumed | _Departed | _Lent
 
 
 class Snapshot:
@@ -78,7 +58,7 @@ class Snapshot:
         self.pods = BoundPods()
         self.signatures: list[Signature] = []
         self.version = 0
-        self._journal: list[_Entry] = []
+        self._journal: list[Entry] = []
         self._requests: IntArray = np.zeros((0, len(self.nodes.rows)), dtype=np.int64)
         self._bound_total = [0.0] * len(self.nodes.rows)
         self._exact_rows: set[int] = set()
@@ -128,8 +108,27 @@ class Snapshot:
 
     def assume_many(self, signature: int, slots: Slots, counts: IntArray) -> None:
         """Take room for pods of one signature on several distinct nodes; negative counts take running pods away."""
+        if len(slots) <= _FEW_SLOTS:
+            self._assume_several(signature, slots, counts)
+            return
         self._journal.append((signature, slots, counts))
         self._shift_many(signature, slots, counts)
+
+    def _assume_several(self, signature: int, slots: Slots, counts: IntArray) -> None:
+        before = self.nodes.free[:, slots]
+        self._journal.append(Several(signature, slots, counts, before, signature not in self.pods.counts))
+        self.nodes.free[:, slots] = before - np.multiply.outer(self._requests[signature], counts)
+        self._count_many(signature, slots, counts)
+
+    def _revert(self, entry: Several) -> None:
+        """All is taken back in reverse order, so what was free then is free now: quicker than to work it out."""
+        self.nodes.free[:, entry.slots] = entry.before
+        if not entry.is_first:
+            self._count_many(entry.signature, entry.slots, -entry.counts)
+            return
+        self.pods.forget(entry.signature)
+        self._counts.shift(self.signatures[entry.signature], entry.slots, -entry.counts, leaving=False)
+        self.changes.extend(entry.slots.tolist())
 
     def assume_few(self, signature: int, slots: list[int], counts: list[int]) -> None:
         """As `assume_many`, for a handful of slots."""
@@ -141,22 +140,24 @@ class Snapshot:
 
     def depart(self, signature: int, slots: Slots, counts: IntArray) -> None:
         """Take leaving pods of one signature as gone from several distinct nodes."""
-        self._journal.append(_Departed(signature, slots, counts))
+        self._journal.append(Departed(signature, slots, counts))
         self._shift_departed(signature, slots, counts)
 
     def lend(self, amounts: IntArray) -> None:
         """Take amounts [R, slots], which must not change, as free; filters that read pods see them all still."""
-        self._journal.append(_Lent(amounts))
+        self._journal.append(Lent(amounts))
         self._shift_lent(amounts)
 
     def rollback(self, mark: Mark) -> None:
         """Take back what was assumed since the mark, last first."""
         while len(self._journal) > mark:
             match self._journal.pop():
-                case _Departed(signature=signature, slots=slots, counts=counts):
+                case Departed(signature=signature, slots=slots, counts=counts):
                     self._shift_departed(signature, slots, -counts)
-                case _Lent(amounts=amounts):
+                case Lent(amounts=amounts):
                     self._shift_lent(-amounts)
+                case Several() as entry:
+                    self._revert(entry)
                 case (signature, int(slot), int(count)):
                     self._shift_one(signature, slot, -count)
                 case (signature, list(slots), list(counts)):
@@ -185,9 +186,11 @@ class Snapshot:
         """How many pods are assumed, by signature and slot."""
         assumed: Counter[tuple[int, int]] = Counter()
         for entry in self._journal:
-            if not isinstance(entry, tuple):
+            if isinstance(entry, Departed | Lent):
                 raise TypeError("pods that are only taken as gone cannot be confirmed")
-            signature, slots, counts = entry
+            signature, slots, counts = (
+                (entry.signature, entry.slots, entry.counts) if isinstance(entry, Several) else entry
+            )
             each = np.atleast_1d(np.asarray(slots)).tolist()
             for slot, count in zip(each, np.atleast_1d(np.asarray(counts)).tolist(), strict=True):
                 assumed[signature, slot] += count
@@ -346,6 +349,9 @@ class Snapshot:
 
     def _shift_many(self, signature: int, slots: Slots, counts: IntArray) -> None:
         self._take(self._requests[signature], slots, counts)
+        self._count_many(signature, slots, counts)
+
+    def _count_many(self, signature: int, slots: Slots, counts: IntArray) -> None:
         at = slots.tolist()
         self.pods.shift(signature, at, counts.tolist())
         self._counts.shift(self.signatures[signature], slots, counts, leaving=False)

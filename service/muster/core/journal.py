@@ -1,0 +1,46 @@
+"""What a snapshot writes down to take back: pods that were assumed, pods and amounts that were taken as gone (KEP-4671).
+
+How each is done and undone is for `core.snapshot` to say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from muster.core.arrays import IntArray, Slots
+
+Assumed = tuple[int, Slots | list[int] | int, IntArray | list[int] | int]
+"""A signature, slots, and how many of its pods on each."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Several:
+    """Pods of a signature on several slots, and what was free there before: [R, slots].
+
+    is_first: no other pod of the signature was bound or assumed.
+    """
+
+    signature: int
+    slots: Slots
+    counts: IntArray
+    before: IntArray
+    is_first: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Departed:
+    """Leaving pods of a signature that are taken as gone."""
+
+    signature: int
+    slots: Slots
+    counts: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lent:
+    """Amounts [R, slots] that are taken as free."""
+
+    amounts: IntArray
+
+
+Entry = Assumed | Several | Departed | Lent
