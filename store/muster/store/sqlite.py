@@ -41,8 +41,11 @@ WRITER_PRAGMAS = (
     "wal_autocheckpoint=8000",
     "journal_size_limit=67108864",
 )
-# Largest first; one is the rest. A statement of 64 rows has about a thousand parameters, far below SQLite's limit.
-ROWS_A_STATEMENT = (64, 8, 1)
+# Powers of two, largest first: any number of rows is in the fewest runs. A statement of 64 rows has about a thousand
+# parameters, far below SQLite's limit.
+ROWS_A_STATEMENT = (64, 32, 16, 8, 4, 2, 1)
+# All of the texts of a busy writer, with those sizes: the driver prepares again what it does not keep.
+STATEMENTS_KEPT = 512
 READER_PRAGMAS = ("query_only=ON",)
 
 
@@ -70,7 +73,12 @@ class SqliteBackend:
         return self._engine("BEGIN", READER_PRAGMAS, pool_size=READERS, max_overflow=0)
 
     def _engine(self, begin: str, pragmas: Sequence[str], **pool: Any) -> Engine:  # noqa: ANN401
-        arguments = {"isolation_level": None, "check_same_thread": False, "timeout": BUSY_SECONDS}
+        arguments = {
+            "isolation_level": None,
+            "check_same_thread": False,
+            "timeout": BUSY_SECONDS,
+            "cached_statements": STATEMENTS_KEPT,
+        }
         engine = create_engine(self._url, connect_args=arguments, **pool)
 
         @event.listens_for(engine, "connect")
