@@ -158,7 +158,7 @@ class RevisionFeed:
             before = entries[0].revision - 1
             selected: list[Change] = []
             for entry in entries:
-                found = list(_selected(entry, selection, matches))
+                found = _selected(entry, selection, matches)
                 if selected and len(selected) + len(found) > BATCH:
                     yield WatchBatch(tuple(selected), before)
                     selected = []
@@ -207,18 +207,21 @@ class DecisionFeed:
 
 def _selected(
     entry: LogEntry, selection: ObjectFilter, matches: Callable[[ClusterObject], bool]
-) -> Iterator[Change]:
+) -> list[Change]:
     """The entry's changes as a watcher with the filter sees them: who leaves it is DELETED, who enters it ADDED."""
-    for change in entry.changes:
+    kinds, by_labels = selection.kinds, selection.matches_labels
+    found = [change for change in entry.changes if change.object.key.kind in kinds and matches(change.object)]
+    return found if by_labels is None else list(_labelled(found, by_labels))
+
+
+def _labelled(
+    changes: Iterable[Change], matches_labels: Callable[[dict[str, str]], bool]
+) -> Iterator[Change]:
+    for change in changes:
         item = change.object
-        if item.key.kind not in selection.kinds or not matches(item):
-            continue
-        if selection.matches_labels is None:
-            yield change
-            continue
         earlier = item.labels if change.previous_labels is None else change.previous_labels
-        was = change.type is not EventType.ADDED and selection.matches_labels(earlier)
-        stays = change.type is not EventType.DELETED and selection.matches_labels(item.labels)
+        was = change.type is not EventType.ADDED and matches_labels(earlier)
+        stays = change.type is not EventType.DELETED and matches_labels(item.labels)
         if was and stays:
             yield change
         elif stays:

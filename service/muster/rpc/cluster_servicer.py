@@ -23,7 +23,6 @@ from muster.engine.api import (
     WatchBatch,
 )
 from muster.engine.errors import NotFoundError
-from muster.engine.ports import EventType
 from muster.model.meta import CLUSTER_SCOPED_KINDS, KINDS
 from muster.model.names import MOST_ANNOTATION_BYTES
 from muster.model.objects import ClusterObject
@@ -32,6 +31,7 @@ from muster.rpc.admission import Admission
 from muster.rpc.answers import DELETE_OUTCOMES, delete_response, report_response
 from muster.rpc.apply import Applier
 from muster.rpc.codec import encode_object
+from muster.rpc.events import EncodedEvents
 from muster.rpc.lists import ObjectLister, checked_uid
 from muster.rpc.pagination import KeptLists, PageTokens, Position
 from muster.rpc.replay import AnswerEncoder, identity_of
@@ -51,11 +51,6 @@ PROPAGATIONS = {
     pb.PROPAGATION_BACKGROUND: Propagation.BACKGROUND,
     pb.PROPAGATION_FOREGROUND: Propagation.FOREGROUND,
     pb.PROPAGATION_ORPHAN: Propagation.ORPHAN,
-}
-EVENT_TYPES = {
-    EventType.ADDED: pb.EVENT_TYPE_ADDED,
-    EventType.MODIFIED: pb.EVENT_TYPE_MODIFIED,
-    EventType.DELETED: pb.EVENT_TYPE_DELETED,
 }
 
 
@@ -91,6 +86,7 @@ class ClusterServicer(cluster_service_pb2_grpc.ClusterServiceServicer):
         self._tokens = tokens
         self._applier = Applier(engine)
         self._lister = ObjectLister(engine, tokens, lists)
+        self._events = EncodedEvents()
 
     async def Apply(self, request: pb.ApplyRequest, context: Context) -> pb.ApplyResponse:
         return await self._applier.apply(request)
@@ -124,7 +120,7 @@ class ClusterServicer(cluster_service_pb2_grpc.ClusterServiceServicer):
         start = request.from_revision if request.HasField("from_revision") else None
         faults.revision(start, "fromRevision")
         faults.refuse()
-        messages = _WatchMessages(start)
+        messages = _WatchMessages(self._events, start)
         self._telemetry.watch_opened("Watch")
         try:
             with self._admission.watch():
@@ -206,24 +202,22 @@ class ClusterServicer(cluster_service_pb2_grpc.ClusterServiceServicer):
 class _WatchMessages:
     """Makes the messages of one watch and remembers what has been promised."""
 
-    def __init__(self, start: int | None) -> None:
+    def __init__(self, events: EncodedEvents, start: int | None) -> None:
+        self._events = events
         self._revision = start
 
-    def of(self, batch: WatchBatch) -> Iterator[Message]:
+    def of(self, batch: WatchBatch) -> Iterator[bytes]:
         """One message or more; only the last has the batch's revision, since the others do not complete it."""
-        events = (
-            pb.Event(type=EVENT_TYPES[change.type], object=encode_object(change.object))
-            for change in batch.changes
-        )
-        runs = list(split_by_size(events, bounds.WATCH_EVENTS, bounds.WATCH_BYTES))
+        events = map(self._events.encoded, batch.changes)
+        runs = list(split_by_size(events, len, bounds.WATCH_EVENTS, bounds.WATCH_BYTES))
+        unfinished = pb.WatchResponse(revision=self._revision or 0).SerializeToString()
         for run in runs[:-1]:
-            yield pb.WatchResponse(events=run, revision=self._revision or 0)
+            yield b"".join((*run, unfinished))
         self._revision = batch.revision
-        yield pb.WatchResponse(
-            events=runs[-1] if runs else (),
-            revision=batch.revision,
-            initial_state_complete=batch.initial_state_complete,
-        )
+        finished = pb.WatchResponse(
+            revision=batch.revision, initial_state_complete=batch.initial_state_complete
+        ).SerializeToString()
+        yield b"".join((*(runs[-1] if runs else ()), finished))
 
     def bookmark(self) -> Message | None:
         return None if self._revision is None else pb.WatchResponse(revision=self._revision)

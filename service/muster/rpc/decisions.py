@@ -14,7 +14,7 @@ from muster.rpc.codec import encode_decision
 from muster.rpc.limits import PAGE_BYTES, WATCH_BYTES, WATCH_EVENTS
 from muster.rpc.pagination import PageBudget, PageTokens, Position
 from muster.rpc.request_checks import UNIT_KINDS, RequestFaults
-from muster.rpc.watch import split_by_size
+from muster.rpc.watch import size_within, split_by_size
 from muster.v1 import decision_pb2
 from muster.v1 import scheduler_service_pb2 as pb
 from muster.validation.violations import INVALID, TOO_MANY
@@ -110,7 +110,7 @@ class DecisionMessages:
             self._revision = batch.revision
             return
         encoded = (fitted(self._cluster, each) for each in wanted)
-        runs = list(split_by_size(encoded, WATCH_EVENTS, WATCH_BYTES))
+        runs = list(split_by_size(encoded, size_within, WATCH_EVENTS, WATCH_BYTES))
         for run in runs[:-1]:
             yield pb.WatchDecisionsResponse(decisions=run, revision=self._revision or 0)
         self._revision = batch.revision

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import grpc
 from google.protobuf.message import Message
@@ -76,7 +76,7 @@ class Gate:
         wrapped: MethodHandler = make(
             guarded,
             request_deserializer=handler.request_deserializer,
-            response_serializer=handler.response_serializer,
+            response_serializer=_serializer(handler),
         )
         return wrapped
 
@@ -147,6 +147,14 @@ async def within(seconds: float, method: str, work: Awaitable[Answer]) -> Answer
 
 def _streams(handler: MethodHandler) -> bool:
     return bool(handler.request_streaming or handler.response_streaming)
+
+
+def _serializer(handler: MethodHandler) -> Callable[[Any], bytes]:
+    """What a stream sends may be encoded already: many watchers are sent the same."""
+    serialize = cast("Callable[[Any], bytes]", handler.response_serializer)
+    if not _streams(handler):
+        return serialize
+    return lambda message: message if type(message) is bytes else serialize(message)
 
 
 def _parts(handler: MethodHandler) -> tuple[Callable[..., Any], Any]:

@@ -18,13 +18,13 @@ from muster.engine.errors import ResourceExhaustedError
 from muster.rpc.admission import Admission
 
 B = TypeVar("B")
-M = TypeVar("M", bound=Message)
+E = TypeVar("E")
 Context = aio.ServicerContext[Any, Any]
-MessagesOf = Callable[[B], Iterable[Message]]
+MessagesOf = Callable[[B], Iterable[Message | bytes]]
 
 
 class WatchStream(Generic[B]):
-    """One watch: `messages_of` turns a batch into messages, `bookmark` makes the one that fills a silence.
+    """One watch: `messages_of` turns a batch into messages, encoded or not; `bookmark` makes the one that fills a silence.
 
     `bookmark` answers None while no revision is known that could be promised.
     """
@@ -76,7 +76,7 @@ class WatchStream(Generic[B]):
             with suppress(asyncio.CancelledError, Exception):
                 await upcoming
 
-    async def _write(self, message: Message) -> None:
+    async def _write(self, message: Message | bytes) -> None:
         seconds = self._admission.limits.watcher_seconds
         try:
             async with asyncio.timeout(seconds):
@@ -88,12 +88,14 @@ class WatchStream(Generic[B]):
             ) from None
 
 
-def split_by_size(elements: Iterable[M], most: int, room: int) -> Iterator[list[M]]:
+def split_by_size(
+    elements: Iterable[E], size_of: Callable[[E], int], most: int, room: int
+) -> Iterator[list[E]]:
     """The elements in runs of at most `most`, and of `room` bytes where a single one does not exceed it already."""
-    run: list[M] = []
+    run: list[E] = []
     taken = 0
     for element in elements:
-        size = element.ByteSize() + 6
+        size = size_of(element)
         if run and (len(run) == most or taken + size > room):
             yield run
             run, taken = [], 0
@@ -101,3 +103,8 @@ def split_by_size(elements: Iterable[M], most: int, room: int) -> Iterator[list[
         taken += size
     if run:
         yield run
+
+
+def size_within(element: Message) -> int:
+    """The bytes that it takes in a message that holds it."""
+    return element.ByteSize() + 6

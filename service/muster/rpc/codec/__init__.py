@@ -11,6 +11,7 @@ from muster.rpc.codec.objects import (
     decode_object,
     encode_object,
     object_path,
+    write_object,
 )
 from muster.rpc.codec.times import from_timestamp, to_duration, to_timestamp
 
@@ -28,4 +29,5 @@ __all__ = [
     "object_path",
     "to_duration",
     "to_timestamp",
+    "write_object",
 ]

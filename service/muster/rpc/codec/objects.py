@@ -99,12 +99,16 @@ class ObjectEncoder:
     def encode(self, each: ClusterObject) -> pb.Object:
         """The object as a message."""
         message = pb.Object()
+        self.write(each, message)
+        return message
+
+    def write(self, each: ClusterObject, message: pb.Object) -> None:
+        """Write the object into an empty message, which may be a part of another."""
         if isinstance(each, Pod):
             self._pods.encode(each, message.pod)
         else:
             kind, encode = _ENCODERS[type(each)]
             encode(each, getattr(message, kind))
-        return message
 
 
 _decoder = ObjectDecoder()
@@ -112,6 +116,7 @@ _encoder = ObjectEncoder()
 
 decode_object = _decoder.decode
 encode_object = _encoder.encode
+write_object = _encoder.write
 
 
 def _refused(concerned: ClusterObject | PodBatch, path: str, faults: list[Violation]) -> Decoded:
