@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 from muster.engine.errors import ResourceExhaustedError, UnavailableError
 from muster.rpc.limits import ServingLimits
+
+
+class _Counted(AbstractContextManager[None]):
+    """Begins a call on entry and ends it on exit; one serves all calls of a kind, as it keeps nothing of them."""
+
+    def __init__(self, begin: Callable[[], None], end: Callable[[], None]) -> None:
+        self._begin = begin
+        self._end = end
+
+    def __enter__(self) -> None:
+        self._begin()
+
+    def __exit__(self, *raised: object) -> None:
+        self._end()
 
 
 class Admission:
@@ -21,6 +35,8 @@ class Admission:
         self._calls = 0
         self._unary_calls = 0
         self._watches = 0
+        self._any = _Counted(self._begin, self._end)
+        self._unary = _Counted(self._begin_unary, self._end_unary)
 
     def refuse_if_draining(self) -> None:
         """Raise UnavailableError once draining has begun."""
@@ -33,39 +49,39 @@ class Admission:
         """Until no call is in work, streams included."""
         await self._idle.wait()
 
-    @contextmanager
-    def call(self) -> Iterator[None]:
+    def call(self) -> AbstractContextManager[None]:
         """Counts any call while it is in work. Raises UnavailableError while the server drains."""
-        self._enter()
-        try:
-            yield
-        finally:
-            self._leave()
+        return self._any
 
-    @contextmanager
-    def unary_call(self) -> Iterator[None]:
-        """Counts one unary call while it is in work. Raises ResourceExhaustedError when there are too many."""
-        self._enter()
-        self._unary_calls += 1
-        try:
-            if self._unary_calls > self.limits.unary_calls:
-                raise ResourceExhaustedError(
-                    "TOO_MANY_CALLS", f"{self._unary_calls - 1} calls are in work, and no more are taken"
-                )
-            yield
-        finally:
-            self._unary_calls -= 1
-            self._leave()
+    def unary_call(self) -> AbstractContextManager[None]:
+        """Counts one unary call while it is in work. Raises ResourceExhaustedError when there are too many, too."""
+        return self._unary
 
-    def _enter(self) -> None:
+    def _begin(self) -> None:
+        """Count a call, or refuse it."""
         self.refuse_if_draining()
         self._calls += 1
         self._idle.clear()
 
-    def _leave(self) -> None:
+    def _end(self) -> None:
+        """The call is over."""
         self._calls -= 1
         if self._calls == 0:
             self._idle.set()
+
+    def _begin_unary(self) -> None:
+        """Count a unary call, or refuse it."""
+        if self._unary_calls >= self.limits.unary_calls and not self.draining.is_set():
+            raise ResourceExhaustedError(
+                "TOO_MANY_CALLS", f"{self._unary_calls} calls are in work, and no more are taken"
+            )
+        self._begin()
+        self._unary_calls += 1
+
+    def _end_unary(self) -> None:
+        """The unary call is over."""
+        self._unary_calls -= 1
+        self._end()
 
     @contextmanager
     def watch(self) -> Iterator[None]:

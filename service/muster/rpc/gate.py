@@ -7,10 +7,9 @@ refusals and never abort.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, cast
 
 import grpc
 from google.protobuf.message import Message
@@ -18,11 +17,10 @@ from grpc import aio
 
 from muster.rpc.admission import Admission
 from muster.rpc.auth import Tokens
+from muster.rpc.deadlines import Deadlines
 from muster.rpc.errors import as_refusal, to_wire
-from muster.rpc.refusals import DeadlineError
 from muster.rpc.telemetry_port import RpcTelemetry
 
-Answer = TypeVar("Answer")
 Context = aio.ServicerContext[Any, Any]
 Behaviour = Callable[[Any, Context], Awaitable[Any]]
 MethodHandler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
@@ -57,6 +55,7 @@ class Gate:
         self._admission = admission
         self._telemetry = telemetry
         self._tokens = tokens
+        self._deadlines = Deadlines()
 
     def add_generic_rpc_handlers(self, generic_rpc_handlers: Sequence[grpc.GenericRpcHandler]) -> None:
         """Pass nothing on: these are the same methods once more, without their names."""
@@ -112,7 +111,7 @@ class Gate:
             if context.time_remaining() is not None:
                 return await behaviour(request, context)
             seconds = self._default_seconds(method, request)
-            return await within(seconds, method, behaviour(request, context))
+            return await self._deadlines.within(seconds, method, behaviour(request, context))
 
     async def _stream(
         self, method: str, behaviour: Behaviour, request: Message | AsyncIterator[Message], context: Context
@@ -130,19 +129,6 @@ class Gate:
         if method == "Schedule":
             return limits.deadline_seconds + max(0.0, float(request.wait.seconds))
         return limits.simulate_seconds if method == "Simulate" else limits.deadline_seconds
-
-
-async def within(seconds: float, method: str, work: Awaitable[Answer]) -> Answer:
-    """What the work gives. Raises DeadlineError at the end of its time."""
-    deadline = asyncio.timeout(seconds)
-    try:
-        async with deadline:
-            return await work
-    except TimeoutError:
-        if not deadline.expired():
-            raise
-        message = f"{method} took longer than {seconds:g} s; set a deadline to allow more"
-        raise DeadlineError("DEFAULT_DEADLINE", message, seconds=f"{seconds:g}") from None
 
 
 def _streams(handler: MethodHandler) -> bool:

@@ -15,9 +15,9 @@ import grpc
 from muster.engine.api import PositionedUnit, SchedulingEngine
 from muster.rpc.admission import Admission
 from muster.rpc.auth import Tokens
+from muster.rpc.deadlines import Deadlines
 from muster.rpc.decisions import DecisionLister
 from muster.rpc.errors import as_refusal, to_wire
-from muster.rpc.gate import within
 from muster.rpc.pagination import KeptLists, PageTokens
 from muster.rpc.queue_pages import QueueLister
 from muster.rpc.telemetry_port import RpcTelemetry
@@ -44,6 +44,7 @@ class Reading:
         self._admission = admission
         self._telemetry = telemetry
         self._tokens = tokens
+        self._deadlines = Deadlines()
 
     async def call(self, name: str, authorization: str, work: Callable[[], Awaitable[Answer]]) -> Answer:
         """What the work gives to the caller with this `authorization` ("Bearer TOKEN"). Raises nothing but `Refusal`s."""
@@ -69,4 +70,4 @@ class Reading:
             if self._tokens is not None:
                 metadata = [("authorization", authorization)] if authorization else []
                 self._tokens.check(method, metadata)
-            return await within(self._admission.limits.deadline_seconds, method, work())
+            return await self._deadlines.within(self._admission.limits.deadline_seconds, method, work())
