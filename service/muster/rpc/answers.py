@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from muster.engine.api import (
-    AppliedObject,
     ApplyAnswer,
     DeleteAnswer,
     DeleteOutcome,
     ReportAnswer,
     ReportOutcome,
 )
+from muster.model.objects import ClusterObject
+from muster.model.pod import PodBatch
 from muster.v1 import cluster_service_pb2 as pb
 from muster.v1 import outcome_pb2
 from muster.validation.admission import Outcome
@@ -40,16 +41,27 @@ REPORT_MESSAGES = {
 }
 
 
-def apply_response(request: pb.ApplyRequest) -> Callable[[ApplyAnswer], pb.ApplyResponse]:
-    """Makes the response to this request; results of pod batches have counts."""
-    batches = {index for index, each in enumerate(request.objects) if each.HasField("pod_batch")}
+def apply_response(
+    sent: Sequence[ClusterObject | PodBatch | None],
+) -> Callable[[ApplyAnswer], pb.ApplyResponse]:
+    """Makes the response to a request with these objects; results of pod batches have counts."""
+    batches = {index for index, each in enumerate(sent) if type(each) is PodBatch}
 
     def encode(answer: ApplyAnswer) -> pb.ApplyResponse:
-        results = [
-            _batch_result(result) if index in batches else _result(result)
-            for index, result in enumerate(answer.results)
-        ]
-        return pb.ApplyResponse(revision=answer.revision, results=results)
+        response = pb.ApplyResponse(revision=answer.revision)
+        add = response.results.add  # in place: messages that are handed over are copied
+        for index, result in enumerate(answer.results):
+            made = add(
+                outcome=APPLY_OUTCOMES[result.outcome],
+                uid=result.uid,
+                resource_version=result.resource_version,
+            )
+            if index in batches:
+                made.counts.SetInParent()
+                made.counts.created = result.created
+                made.counts.updated = result.updated
+                made.counts.unchanged = result.unchanged
+        return response
 
     return encode
 
@@ -70,17 +82,4 @@ def report_response(answer: ReportAnswer) -> pb.ReportPodsResponse:
             for index, outcome in enumerate(answer.outcomes)
             if outcome in REPORT_MESSAGES
         },
-    )
-
-
-def _result(result: AppliedObject) -> pb.ApplyResult:
-    return pb.ApplyResult(
-        outcome=APPLY_OUTCOMES[result.outcome], uid=result.uid, resource_version=result.resource_version
-    )
-
-
-def _batch_result(result: AppliedObject) -> pb.ApplyResult:
-    counts = pb.ApplyCounts(created=result.created, updated=result.updated, unchanged=result.unchanged)
-    return pb.ApplyResult(
-        outcome=APPLY_OUTCOMES[result.outcome], resource_version=result.resource_version, counts=counts
     )

@@ -6,7 +6,7 @@ Decides the order of checks (size first), the slices in which objects are decode
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from muster.model.objects import ClusterObject
 from muster.model.pod import PodBatch
 from muster.rpc.admission import Admission
 from muster.rpc.answers import apply_response
-from muster.rpc.codec import decode_object, object_path
+from muster.rpc.codec import ObjectPaths, decode_object, decode_right_pod
 from muster.rpc.limits import APPLY_STREAM_IN_WORK, MAX_OBJECTS, SLICE
 from muster.rpc.replay import AnswerEncoder, apply_identity
 from muster.rpc.request_checks import RequestFaults, refuse_too_many
@@ -93,8 +93,9 @@ class Applier:
         identity = None if faults.violations else await apply_identity(method, request, cluster)
         if identity is not None and (kept := await self._engine.find_replay(cluster, identity)) is not None:
             return _kept(kept)
-        objects, paths, refusals = await _decoded(request)
-        encoder = AnswerEncoder(apply_response(request))
+        paths = ObjectPaths(request.objects)
+        objects, refusals = await _decoded(request, paths)
+        encoder = AnswerEncoder(apply_response(objects))
         call = ApplyCall(
             cluster=cluster,
             objects=objects,
@@ -138,27 +139,26 @@ def _note_exception(work: asyncio.Future[Any]) -> None:
 
 def _object_count(request: pb.ApplyRequest) -> int:
     """Objects and names of pod batches; looks no further than needed to know that there are too many."""
-    if len(request.objects) > MAX_OBJECTS:
-        return len(request.objects)
-    return sum(
-        max(1, len(each.pod_batch.names)) if each.HasField("pod_batch") else 1 for each in request.objects
-    )
+    objects = len(request.objects)
+    if objects > MAX_OBJECTS:
+        return objects
+    batches = [each.pod_batch for each in request.objects if each.HasField("pod_batch")]
+    return objects + sum(max(0, len(batch.names) - 1) for batch in batches) if batches else objects
 
 
 async def _decoded(
-    request: pb.ApplyRequest,
-) -> tuple[list[ClusterObject | PodBatch | None], list[str], list[ObjectRefusal]]:
-    """Objects (None where refused), their JSON prefixes, and the refusals; other calls get their turn in between."""
+    request: pb.ApplyRequest, paths: Sequence[str]
+) -> tuple[list[ClusterObject | PodBatch | None], list[ObjectRefusal]]:
+    """Objects (None where refused) and the refusals; other calls get their turn in between."""
     objects: list[ClusterObject | PodBatch | None] = []
-    paths: list[str] = []
     refusals: list[ObjectRefusal] = []
     for index, message in enumerate(request.objects):
-        path = object_path(message, index)
-        decoded, violations = decode_object(message, path)
+        decoded: ClusterObject | PodBatch | None = decode_right_pod(message)
+        if decoded is None:
+            decoded, violations = decode_object(message, paths[index])
+            if violations:
+                refusals.append(ObjectRefusal(index, tuple(violations)))
         objects.append(decoded)
-        paths.append(path)
-        if violations:
-            refusals.append(ObjectRefusal(index, tuple(violations)))
         if index % SLICE == SLICE - 1:
             await asyncio.sleep(0)
-    return objects, paths, refusals
+    return objects, refusals

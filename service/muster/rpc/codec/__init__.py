@@ -8,7 +8,9 @@ from muster.rpc.codec.meta import encode_ref
 from muster.rpc.codec.objects import (
     ObjectDecoder,
     ObjectEncoder,
+    ObjectPaths,
     decode_object,
+    decode_right_pod,
     encode_object,
     object_path,
     write_object,
@@ -18,7 +20,9 @@ from muster.rpc.codec.times import from_timestamp, to_duration, to_timestamp
 __all__ = [
     "ObjectDecoder",
     "ObjectEncoder",
+    "ObjectPaths",
     "decode_object",
+    "decode_right_pod",
     "encode_assignments",
     "encode_decision",
     "encode_object",

@@ -7,7 +7,7 @@ validation finds too, since nobody will see the object again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from muster.model.disruption import PodDisruptionBudget
@@ -57,6 +57,21 @@ def object_path(message: pb.Object, index: int, field: str = "objects") -> str:
     return f"{field}[{index}]." if kind is None else f"{field}[{index}].{_JSON_NAMES[kind]}."
 
 
+class ObjectPaths(Sequence[str]):
+    """The JSON paths of a request's objects, each made when it is asked for: most are never told to anybody."""
+
+    def __init__(self, messages: Sequence[pb.Object]) -> None:
+        self._messages = messages
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def __getitem__(self, index: Any) -> Any:  # noqa: ANN401 - as Sequence has it: a place or a slice
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        return object_path(self._messages[index], index)
+
+
 class ObjectDecoder:
     """Decodes objects; remembers the shapes of pods."""
 
@@ -77,6 +92,13 @@ class ObjectDecoder:
         decoded = _DECODERS[kind](getattr(message, kind))
         size = message.ByteSize()
         return (decoded, []) if size <= MAX_OBJECT_BYTES else _refused(decoded, path, [_too_large(size)])
+
+    def right_pod(self, message: pb.Object) -> Pod | None:
+        """The pod of an object that is one and has nothing to be refused; None: `decode` tells what it is."""
+        if not message.HasField("pod"):
+            return None
+        pod, shape = self._pods.decode(message.pod)
+        return None if shape.violations or shape.size > MAX_OBJECT_BYTES else pod
 
     def _pod(self, message: pb.Object, path: str) -> Decoded:
         pod, shape = self._pods.decode(message.pod)
@@ -115,6 +137,7 @@ _decoder = ObjectDecoder()
 _encoder = ObjectEncoder()
 
 decode_object = _decoder.decode
+decode_right_pod = _decoder.right_pod
 encode_object = _encoder.encode
 write_object = _encoder.write
 
