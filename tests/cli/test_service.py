@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from muster.app.settings import Settings
 from muster.cli.main import muster
-from muster.cli.service import serve
+from muster.cli.serve import serve
 from tests.cli.conftest import Command
 
 NOBODY = "127.0.0.1:1"

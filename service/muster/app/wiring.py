@@ -16,10 +16,9 @@ from muster.rpc.auth import read_tokens
 from muster.rpc.cluster_servicer import ServerIdentity
 from muster.rpc.server import RpcServer, ServingOptions, TlsFiles
 from muster.telemetry.metrics import Metrics
-from muster.telemetry.metrics_export import exported_metrics
 from muster.telemetry.metrics_server import MetricsServer
 from muster.telemetry.service import EngineListener, RpcListener
-from muster.telemetry.tracing import tracing_from_environment
+from muster.telemetry.tracing import otlp_is_on, tracing_from_environment
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 MakeEngine = Callable[[Settings, EngineTelemetry], Awaitable[SchedulingEngine]]
@@ -45,7 +44,11 @@ async def running_service(settings: Settings, make_engine: MakeEngine) -> AsyncI
     serving = [True]
     with ExitStack() as outer:
         outer.callback(tracing.close)
-        outer.enter_context(exported_metrics(metrics.registry, version("muster")))
+        if otlp_is_on("METRICS"):
+            # Only then, since it loads the half of the SDK that nothing else needs.
+            from muster.telemetry.metrics_export import exported_metrics  # noqa: PLC0415
+
+            outer.enter_context(exported_metrics(metrics.registry, version("muster")))
         server = None
         if settings.metrics:
             server = MetricsServer(settings.metrics, metrics.registry, lambda: serving[0])

@@ -9,7 +9,7 @@ import click
 from muster.cli.session import global_options
 
 COMMANDS = {
-    "serve": "service",
+    "serve": "serve",
     "apply": "objects",
     "get": "objects",
     "delete": "objects",

@@ -74,7 +74,12 @@ class _Running:
 
 
 def main(descriptor: int) -> None:
-    """Serve the pipe that was inherited under this number, until the other end closes it."""
+    """Serve the pipe that was inherited under this number, until the other end closes it.
+
+    Begins without a collector, as long as all that is made are modules.
+    """
+    gc.freeze()
+    gc.enable()
     _SideProcess(Connection(descriptor)).run()
 
 

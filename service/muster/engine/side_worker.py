@@ -45,7 +45,8 @@ SILENCE_SECONDS = 10.0
 # Threads of numerical libraries do not survive a fork, and a process of low priority needs none.
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 _ENTRY = """
-import os, signal, sys
+import gc, os, signal, sys
+gc.disable()
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 os.nice({niceness})
