@@ -38,6 +38,13 @@ class Candidates:
     failures: IntArray
 
     @property
+    def tried(self) -> BoolArray:
+        """Of all domains of the level, those to try."""
+        tried = np.zeros(len(self.level), dtype=np.bool_)
+        tried[self.places[self.failures == 0]] = True
+        return tried
+
+    @property
     def domains(self) -> list[Domain]:
         return [self.level.domains[place] for place in self.places.tolist()]
 

@@ -95,6 +95,13 @@ class TreeBound:
 
     def holds(self, need: Need, path: Path = ()) -> BoolArray:
         """[D] whether a domain might hold the need, its own label being what made the domains."""
+        if len(need.supply) == 1:
+            # Of equal pods their number says all, which is counted sooner than a need is looked up.
+            ((shape, number),) = need.supply
+            enough: BoolArray = (
+                np.minimum(self._pods_of(self.demand.signature(shape), path), number) >= need.missing
+            )
+            return enough
         known = self._holds.get((need, path))
         if known is None:
             known = self._holds[need, path] = self._judged(need, path)

@@ -15,15 +15,16 @@ from typing import Protocol
 
 import numpy as np
 
-from muster.core.arrays import IntArray
+from muster.core.arrays import BoolArray, IntArray
 from muster.core.candidate_outcomes import Candidates, Choice, Outcomes
 from muster.core.capacity import rooms_of
 from muster.core.counted_stage import CountedStage, LevelAmounts
 from muster.core.cuts import Level, levels_of
 from muster.core.demand import Demand
 from muster.core.domains import Domain
-from muster.core.framework import PlacementView, Profile
-from muster.core.lanes import Form, LaneRecursion
+from muster.core.framework import PlacementScorer, PlacementView, PlacementViews, Profile
+from muster.core.lane_tally import SUCCESS
+from muster.core.lanes import Form, LaneOutcomes, LaneRecursion
 from muster.core.ordering import batches_of
 from muster.core.picked_stage import PickedStage
 from muster.core.placement_view import requested_rows
@@ -31,7 +32,6 @@ from muster.core.pod_placement import PodPlacer
 from muster.core.signature import Signature
 from muster.core.small_groups import SmallGroups
 from muster.core.snapshot import Snapshot
-from muster.core.stage import SavedT
 from muster.core.tree import GroupTree, Unit, leaves
 from muster.core.trial import already_holds, bound_pods
 
@@ -96,14 +96,41 @@ class Lockstep:
             return None
         levels, scorer = levels_of(self.snapshot, candidates.outer, path), self.profile.placement_scorer
         if len(shapes) == 1 and set(_paths(group)) == {path}:
-            counted = self._counted_stage(shapes[0], levels, rows)
-            found = _outcomes(LaneRecursion(counted, forms, scorer, self._demand), group, candidates)
-            self._small.learn(found)
-            return found
+            if group.is_leaf:
+                found = self._of_equal_pods(group, candidates.level, candidates.tried)
+            else:
+                counted = self._counted_stage(shapes[0], levels, rows)
+                lanes = LaneRecursion(counted, forms, scorer, self._demand)
+                found = lanes.outcomes(group, 0, candidates.tried)
+            outcomes = _outcomes(found, scorer, candidates)
+            self._small.learn(outcomes)
+            return outcomes
         if len(levels[-1]) <= _FEW_DOMAINS:
             return None
         picked = PickedStage(rooms_of(self.snapshot, self.placer), levels)
-        return _outcomes(LaneRecursion(picked, forms, scorer, self._demand), group, candidates)
+        recursion = LaneRecursion(picked, forms, scorer, self._demand)
+        return _outcomes(recursion.outcomes(group, 0, candidates.tried), scorer, candidates)
+
+    def _of_equal_pods(self, leaf: GroupTree, level: Level, tried: BoolArray) -> LaneOutcomes:
+        """What lanes come to for a leaf of one shape: where capacity does not rule it out, there is room for its pods.
+
+        Minimum and fill place them as one go does.
+        """
+        rooms, nodes, form = rooms_of(self.snapshot, self.placer), self.snapshot.nodes, self._form(leaf)
+        ((signature, number),) = form.runs
+        placed = np.minimum(rooms.sums(signature, level, "free"), number)
+        satisfied = leaf.satisfied + np.minimum(placed, max(leaf.minimum - leaf.satisfied, 0))
+        good = np.flatnonzero(tried)
+        requests = self.snapshot.requests(signature.index)
+        offered = [level.static_sums(row, partial(itemgetter(row), nodes.allocatable)) for row in form.rows]
+        used = [
+            (of_row - level.sums(nodes.free[row]) + placed * requests[row])[good]
+            for row, of_row in zip(form.rows, offered, strict=True)
+        ]
+        views = PlacementViews(
+            placed[good] + leaf.satisfied, tuple(used), tuple(each[good] for each in offered)
+        )
+        return LaneOutcomes(np.full(len(level), SUCCESS), satisfied, good, views)
 
     def _counted_stage(self, signature: Signature, levels: tuple[Level, ...], rows: set[int]) -> CountedStage:
         rooms, nodes = rooms_of(self.snapshot, self.placer), self.snapshot.nodes
@@ -169,14 +196,11 @@ class Lockstep:
         return known
 
 
-def _outcomes(recursion: LaneRecursion[SavedT], group: GroupTree, candidates: Candidates) -> Outcomes:
+def _outcomes(found: LaneOutcomes, scorer: PlacementScorer, candidates: Candidates) -> Outcomes:
     places, failures = candidates.places, candidates.failures
-    tried = np.zeros(len(candidates.level), dtype=np.bool_)
-    tried[places[failures == 0]] = True
-    found = recursion.outcomes(group, 0, tried)
-    ranks: IntArray = np.full(len(tried), -1, dtype=np.int64)
+    ranks: IntArray = np.full(len(candidates.level), -1, dtype=np.int64)
     if len(found.good):
-        ranks[found.good] = recursion.scorer.ranks(found.views)
+        ranks[found.good] = scorer.ranks(found.views)
 
     def view(place: int) -> PlacementView:
         return found.views[int(np.searchsorted(found.good, places[place]))]
