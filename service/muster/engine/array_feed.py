@@ -77,7 +77,8 @@ class ArrayFeed:
     def pods_bound(self, bound: Sequence[Pod]) -> None:
         """Note pods that took room and had none."""
         self._close_unbound()
-        self._bound.extend((pod.ordinal, self.signatures.intern(pod), pod.node_name) for pod in bound)
+        intern = self.signatures.intern
+        self._bound += [(pod.ordinal, intern(pod), pod.node_name) for pod in bound]
 
     def _bound_pod_changed(self, old: Pod, new: Pod) -> EventKind | None:
         before, after = self.signatures.intern(old), self.signatures.intern(new)

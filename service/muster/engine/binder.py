@@ -221,8 +221,8 @@ def named_columns(assigned: Assignments, pods: PodsByOrdinal) -> AssignmentColum
     return AssignmentColumns(
         chosen[0].namespace if chosen else "",
         assigned.nodes,
-        tuple(pod.name for pod in chosen),
-        tuple(pod.uid for pod in chosen),
+        tuple([pod.name for pod in chosen]),
+        tuple([pod.uid for pod in chosen]),
         assigned.node_index,
     )
 
@@ -267,6 +267,8 @@ def _write_pods_left(
     found: Mapping[ObjectKey, Outcome],
 ) -> None:
     """Pods that were not placed say why: for their own shape where the cycle knows it, else as their group, or the unit."""
+    if not pods:
+        return
     reason = _REASONS.get(decision.code, UNSCHEDULABLE)
     for leaf in leaves(unit.root):
         outcome = found.get(leaf.key)

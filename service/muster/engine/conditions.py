@@ -58,10 +58,14 @@ class PodConditions:
         self._now_us = now_us
         self._made: dict[tuple[int, str, str, str, int], tuple[PodStatus, PodStatus]] = {}
         self._bare: dict[int, tuple[PodStatus, PodStatus]] = {}
+        self._scheduled: tuple[PodStatus, int, PodStatus] | None = None
 
     def scheduled(self, status: PodStatus, generation: int) -> PodStatus:
-        """PodScheduled True."""
-        return self._set(status, TRUE, "", "", generation)
+        """PodScheduled True. Mostly asked for one pod after the other of the same gang."""
+        last = self._scheduled
+        if last is None or last[0] is not status or last[1] != generation:
+            last = self._scheduled = (status, generation, self._set(status, TRUE, "", "", generation))
+        return last[2]
 
     def waiting(self, status: PodStatus, reason: str, message: str, generation: int) -> PodStatus:
         """PodScheduled False with a reason of Kubernetes: Unschedulable, SchedulingGated, SchedulerError."""

@@ -119,6 +119,8 @@ def keys_below(state: ClusterState, keys: Iterable[ObjectKey]) -> dict[ObjectKey
 
 def leaf_members(state: ClusterState, key: ObjectKey) -> list[Members]:
     """Members of each leaf group below (and including) the group."""
+    if key.kind == POD_GROUP:
+        return [state.members(key.namespace, key.name)] if state.group(key) is not None else []
     return [
         state.members(group.namespace, group.name)
         for group in subtree(state, key)
@@ -132,8 +134,11 @@ def unbound_pods(state: ClusterState, unit: ObjectKey) -> tuple[int, int]:
         pod = state.pod(unit.namespace, unit.name)
         where = standing(pod, state.scheduler_names) if pod is not None else None
         return int(where is Standing.PENDING), int(where is Standing.GATED)
-    counts = [members.counts for members in leaf_members(state, unit)]
-    return sum(c[Standing.PENDING] for c in counts), sum(c[Standing.GATED] for c in counts)
+    pending = gated = 0
+    for members in leaf_members(state, unit):
+        pending += members.counts[Standing.PENDING]
+        gated += members.counts[Standing.GATED]
+    return pending, gated
 
 
 def pods_of_unit(state: ClusterState, unit: ObjectKey) -> Iterator[Pod]:

@@ -129,18 +129,20 @@ class Mutation:
         What `put` of each would do, for a fraction of it: nothing else about the pods differs, no other unit is concerned.
         """
         bound: list[Pod] = []
+        edits, budgets = self.edits, self.cluster.budgets
+        scheduled = self.pod_conditions.scheduled
         for pod, node in zip(pods, nodes, strict=True):
-            status = self.pod_conditions.scheduled(pod.status, pod.generation)
+            status = scheduled(pod.status, pod.generation)
             if status.nominated_node_name:
                 if status.nominated_node_name != node:
                     self.note(EventKind.NOMINATION_CLEARED)
                 status = self.pod_conditions.without_nomination(status)
             new = _bound(pod, node, self.revision, status)
             key = new.key
-            edit = self.edits.get(key)
-            self.edits[key] = Edit(pod if edit is None else edit.old, new)
-            if self.cluster.budgets.concern(pod.namespace):
-                self.cluster.budgets.pod_changed(pod, new)
+            edit = edits.get(key)
+            edits[key] = Edit(pod if edit is None else edit.old, new)
+            if budgets.concern(pod.namespace):
+                budgets.pod_changed(pod, new)
             bound.append(new)
         if bound:
             self.state.bind(bound)

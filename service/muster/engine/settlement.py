@@ -243,8 +243,9 @@ def settle_unit(mutation: Mutation, unit: ObjectKey, touched: Iterable[ObjectKey
     if unit in cluster.layouts.faults:
         _settle_invalid(mutation, unit, touched)
         return
-    tell_held_pods(mutation, unit, touched_pods(mutation, touched))
     short = shortages_of_unit(mutation, unit)
+    if gated or next(_marked(short), None) is not None:
+        tell_held_pods(mutation, unit, touched_pods(mutation, touched))
     if unit not in short and pending:
         queue.changed(unit, unit_priority(mutation, unit), mutation.now_us)
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from grpc import aio
@@ -68,8 +69,8 @@ class SchedulerServicer(scheduler_service_pb2_grpc.SchedulerServiceServicer):
         identity, kept = await self._before("Schedule", request, asked)
         if kept is not None:
             return pb.ScheduleResponse.FromString(kept)
-        encoder = AnswerEncoder[ScheduleAnswer, pb.ScheduleResponse](
-            lambda answer: _schedule_response(asked.cluster, answer)
+        encoder: AnswerEncoder[ScheduleAnswer, pb.ScheduleResponse] = AnswerEncoder(
+            partial(_schedule_response, asked.cluster)
         )
         call = ScheduleCall(
             asked.cluster, asked.unit, request.validate_only, asked.wait_seconds, identity, encoder.to_bytes

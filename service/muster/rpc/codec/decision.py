@@ -5,12 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 
-from muster.core.decision import Decision, GroupResult, Preemption, PreemptionEnd, Reason, UnitFate
+from muster.core.decision import (
+    Decision,
+    DecisionCode,
+    GroupResult,
+    Preemption,
+    PreemptionEnd,
+    Reason,
+    SearchEnd,
+    Status,
+    UnitFate,
+)
 from muster.engine.ports import AssignmentColumns, DecisionRecord
 from muster.rpc.codec.meta import encode_ref
 from muster.rpc.codec.times import to_duration, to_timestamp
 from muster.v1 import decision_pb2 as pb
 
+_CODES = {each: pb.DecisionCode.Value(f"DECISION_CODE_{each.value}") for each in DecisionCode}
+_STATUSES = {each: pb.GroupStatus.Value(f"GROUP_STATUS_{each.name}") for each in Status}
+_SEARCH_ENDS = {each: pb.SearchEnd.Value(f"SEARCH_END_{each.value}") for each in SearchEnd}
 NOT_POSSIBLE = {
     PreemptionEnd.NO_FIT: "it would not fit even if all units of lower priority were gone",
     PreemptionEnd.NOT_FOUND: "no room was found even with all units of lower priority gone",
@@ -27,7 +40,7 @@ def encode_decision(cluster: str, record: DecisionRecord) -> pb.Decision:
         revision=record.revision,
         snapshot_revision=record.snapshot_revision,
         unit=encode_ref(decision.unit),
-        code=pb.DecisionCode.Value(f"DECISION_CODE_{decision.code.value}"),
+        code=_CODES[decision.code],
         message=decision.message,
         assignments=encode_assignments(record.assignments),
         search=_encode_search(decision),
@@ -60,7 +73,7 @@ def encode_result(result: GroupResult) -> pb.GroupResult:
     of_pods = [reason for _, reasons in sorted(result.pod_reasons.items()) for reason in reasons]
     return pb.GroupResult(
         ref=encode_ref(result.key),
-        status=pb.GroupStatus.Value(f"GROUP_STATUS_{result.status.name}"),
+        status=_STATUSES[result.status],
         required_count=result.required,
         satisfied_count=result.satisfied,
         remaining_count=result.remaining,
@@ -117,7 +130,7 @@ def _encode_unit(unit: UnitFate, pods: Mapping[int, pb.DisruptedPod]) -> pb.Disr
 
 def _encode_search(decision: Decision) -> pb.Search:
     return pb.Search(
-        end=pb.SearchEnd.Value(f"SEARCH_END_{decision.search.end.value}"),
+        end=_SEARCH_ENDS[decision.search.end],
         nodes_spent=decision.search.steps,
         nodes_budget=decision.search.budget,
     )
