@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import signal
 import sys
 
+from muster.app.collector import Collector
 from muster.app.engine_start import started_engine
 from muster.app.settings import Settings
 from muster.app.wiring import MakeEngine, running_service
@@ -16,8 +16,6 @@ from muster.rpc.auth import TokenFileError
 from muster.rpc.server import AddressError
 from muster.telemetry.logs import set_up_logs
 
-COLLECTOR_THRESHOLDS = (5_000, 5, 100)
-"""The middle generation holds so little that a look through it takes a few milliseconds, in which no call is answered."""
 SWITCH_SECONDS = 0.001
 READY = "serving on"
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -55,7 +53,9 @@ async def _serve(settings: Settings, make_engine: MakeEngine) -> int:
     try:
         async with running_service(settings, make_engine) as service:
             started = True
-            _settle_collector()
+            collector = Collector()
+            collector.settle()
+            collecting = asyncio.create_task(collector.run(), name="collector")
             # The loop and the writer's thread take turns: neither waits long for the other in the midst of its work.
             sys.setswitchinterval(SWITCH_SECONDS)
             if service.metrics_address:
@@ -63,6 +63,7 @@ async def _serve(settings: Settings, make_engine: MakeEngine) -> int:
             for address in service.addresses:
                 print(READY, address, flush=True)  # noqa: T201
             await stopping.wait()
+            collecting.cancel()
             _log.info("draining", extra={"seconds": settings.drain_seconds})
     except START_FAULTS as error:
         if started:
@@ -70,13 +71,3 @@ async def _serve(settings: Settings, make_engine: MakeEngine) -> int:
         print(f"muster: {' '.join(str(error).split())}", file=sys.stderr, flush=True)  # noqa: T201
         return 1
     return 0
-
-
-def _settle_collector() -> None:
-    """Turn the collector on, with what the start made out of its sight, and let it look less often.
-
-    What comes later mostly stays, too: at the usual pace a tenth of the time goes into looking through it in vain.
-    """
-    gc.freeze()
-    gc.set_threshold(*COLLECTOR_THRESHOLDS)
-    gc.enable()
