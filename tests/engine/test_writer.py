@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
 from muster.engine.cluster_service import ClusterService
 from muster.engine.ports import ClusterWrites
-from muster.engine.writer import GATHER_SECONDS
+from muster.engine.writer import GATHER_SECONDS, QUIET_TURNS, Writer
 from muster.store.store import SqlStore
 from tests.engine.started_registry import OVER, put, started_with_a_node
 from tests.fakes.clock import FakeClock
@@ -25,7 +26,22 @@ class CountingStore(SqlStore):
         super().__init__(url)
         self.revisions: list[int] = []
 
+        self.may_commit = threading.Event()
+        self.may_commit.set()
+        self._committing = threading.Event()
+
+    def forget(self) -> None:
+        """Count from here."""
+        self.revisions.clear()
+        self._committing.clear()
+
+    async def until_committing(self) -> None:
+        """Return once a transaction is on its way."""
+        await asyncio.to_thread(self._committing.wait, SOON)
+
     def commit(self, writes: Sequence[ClusterWrites]) -> None:
+        self._committing.set()
+        self.may_commit.wait(SOON)
         super().commit(writes)
         self.revisions.append(sum(len(each.entries) for each in writes))
 
@@ -38,9 +54,14 @@ async def store(sqlite_database: str) -> CountingStore:
 @pytest.fixture
 async def service(store: CountingStore, clock: FakeClock) -> AsyncIterator[ClusterService]:
     registry, made = await started_with_a_node(store, clock)
-    store.revisions.clear()
+    store.forget()
     yield made
     await registry.close(OVER)
+
+
+@pytest.fixture
+def writer(service: ClusterService) -> Writer:
+    return service._tools.writer
 
 
 def write(service: ClusterService, name: str) -> None:
@@ -90,3 +111,53 @@ async def test_a_loop_that_does_not_cease_to_write_is_answered_in_time(
     writing.cancel()
 
     assert 1 < store.revisions[0] <= 2 * GATHER_SECONDS / TURN_SECONDS
+
+
+async def test_a_call_is_not_held_up_by_what_nobody_waits_for(
+    service: ClusterService, store: CountingStore
+) -> None:
+    async def keep_writing() -> None:
+        for number in range(100):
+            write(service, f"node-{number}")
+            await asyncio.sleep(0)
+
+    writing = asyncio.create_task(keep_writing())
+    await asyncio.sleep(0)
+    await service.durable()
+    await writing
+    await service.durable()
+
+    assert store.revisions[0] <= 2 * QUIET_TURNS
+
+
+async def test_cycles_let_a_transaction_through_that_a_call_waits_for(
+    service: ClusterService, store: CountingStore, writer: Writer
+) -> None:
+    store.may_commit.clear()
+    write(service, "awaited")
+    call = asyncio.create_task(service.durable())
+    await store.until_committing()
+
+    passing = asyncio.create_task(writer.let_through())
+    await asyncio.sleep(0)
+    assert not passing.done()
+    store.may_commit.set()
+    await passing
+
+    assert store.revisions == [1]
+    await call
+
+
+async def test_cycles_wait_for_no_transaction_that_nobody_waits_for(
+    service: ClusterService, store: CountingStore, writer: Writer
+) -> None:
+    store.may_commit.clear()
+    write(service, "by itself")
+    writer.schedule(service.cluster)
+    await store.until_committing()
+
+    async with asyncio.timeout(SOON):
+        await writer.let_through()
+
+    assert not store.revisions
+    store.may_commit.set()

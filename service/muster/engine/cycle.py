@@ -140,6 +140,7 @@ class CycleRunner:
             if clock.monotonic() - slice_start > SLICE_SECONDS:
                 self._tools.writer.schedule(self._cluster)
                 await asyncio.sleep(0)
+                await self._tools.writer.let_through()
                 slice_start = clock.monotonic()
         self._tools.writer.schedule(self._cluster)
 

@@ -54,6 +54,7 @@ class Writer:
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="muster-writer")
         self._running: asyncio.Task[None] | None = None
+        self._passing: asyncio.Future[None] | None = None
         self._closing = False
 
     def start(self) -> None:
@@ -79,6 +80,11 @@ class Writer:
         waiter: Waiter = asyncio.get_running_loop().create_future()
         waiters.append(waiter)
         await waiter
+
+    async def let_through(self) -> None:
+        """Return once no transaction that callers wait for is on its way: its thread would wait for ours at every step."""
+        while self._passing is not None and not self._passing.done():
+            await asyncio.wait([self._passing])
 
     def abandon(self, cluster: Cluster, why: str) -> None:
         """Drop what the cluster has written since the last transaction; who waits for it is told."""
@@ -109,12 +115,15 @@ class Writer:
                 return
 
     async def _gather(self) -> None:
-        """Wait while the loop goes on to write, so that many calls share a transaction and a lone one waits for nobody."""
+        """Wait while more callers come, so that many share a transaction; where nobody waits, while the loop writes."""
         end = self._clock.monotonic() + GATHER_SECONDS
-        gathered, quiet = 0, 0
-        while quiet < QUIET_TURNS and gathered < MOST_GATHERED and self._clock.monotonic() < end:
-            before, gathered = gathered, sum(each.open_revisions for each in self._dirty.values())
-            quiet = quiet + 1 if gathered == before else 0
+        gathered, quiet = (0, 0), 0
+        while quiet < QUIET_TURNS and gathered[1] < MOST_GATHERED and self._clock.monotonic() < end:
+            callers = sum(map(len, self._waiting.values()))
+            revisions = sum(each.open_revisions for each in self._dirty.values())
+            before, gathered = gathered, (callers, revisions)
+            is_more = callers > before[0] if callers else revisions > before[1]
+            quiet = 0 if is_more else quiet + 1
             await asyncio.sleep(0)
 
     async def _commit_once(self) -> None:
@@ -122,8 +131,10 @@ class Writer:
         batch = [writes for cluster in clusters.values() if (writes := cluster.take_writes()) is not None]
         self._in_flight = {name: self._waiting.pop(name, []) for name in clusters}
         started = self._clock.monotonic()
+        committing = asyncio.ensure_future(self.run_apart(lambda: self._store.commit(batch)))
+        self._passing = committing if any(self._in_flight.values()) else None
         try:
-            await self.run_apart(lambda: self._store.commit(batch))
+            await committing
         except Exception as error:  # noqa: BLE001 - whatever it was: the transaction is undone, and others follow
             if not isinstance(error, FencedError | StoreUnavailableError):
                 _LOG.exception("a transaction broke")
