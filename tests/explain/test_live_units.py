@@ -287,7 +287,7 @@ def test_a_layout_at_fault_is_told_with_its_code_and_no_help(objects: list[Clust
     assert not told.helps
 
 
-def test_pods_that_disagree_are_told() -> None:
+def test_pods_that_disagree_are_told_and_no_help_while_they_do() -> None:
     gang = leaf("gang", 2)
     cluster = TreeCluster(node("n"))
     cluster.apply(gang, *pods(gang, 1), *pods(gang, 1, first=1, priority=5))
@@ -295,6 +295,7 @@ def test_pods_that_disagree_are_told() -> None:
     told = why(cluster, gang)
 
     assert "PRIORITY_CLASH" in reasons(told, gang)
+    assert not told.helps
 
 
 def test_a_unit_that_waits_for_its_victims_is_told_so() -> None:

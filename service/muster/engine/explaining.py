@@ -35,6 +35,8 @@ from muster.model.node import Node
 
 NOTHING_PENDING = "NOTHING_PENDING"
 _ABOVE_ALL = 2**31
+_AT_FAULT = frozenset({DecisionCode.INVALID, DecisionCode.SCHEDULER_ERROR})
+"""Nothing is tried of such a unit, however much room there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class WhyQuestion:
         profile = profile_of(cluster, unit, self.profiles)
         told = self._explained(cluster, unit, profile)
         helps: tuple[Help, ...] = ()
-        if self.what_would_help and told.decision.code is not DecisionCode.INVALID:
+        if self.what_would_help and told.decision.code not in _AT_FAULT:
             known = circumstances_of(cluster, unit)
             helps = what_would_help(cluster.feed.flush(), _held_back(unit, known), profile, told, known)
         return Told(told.result, helps, revision)
