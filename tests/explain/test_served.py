@@ -51,6 +51,12 @@ def explain(
     return service.scheduler.Explain(spb.ExplainRequest(cluster=cluster, unit=named, what_would_help=helps))
 
 
+def lines_of(answer: spb.ExplainResponse) -> list[str]:
+    page = StringIO()
+    Console(file=page, width=WIDTH, color_system=None).print(explanation_view(answer, asked_for_helps=True))
+    return page.getvalue().splitlines()
+
+
 def ref(name: str, kind: str = "PodGroup") -> ObjectRef:
     return ObjectRef(kind=kind, name=name)
 
@@ -110,6 +116,7 @@ def test_a_unit_that_waits_for_its_victims_is_told_which_pods_have_to_leave(
     assert codes["WAITS_FOR_PODS"].details == {"pods": "1", "examples": "Pod default/low"}
     assert {"PREEMPTION_UNDER_WAY", "NEXT_TRY"} <= set(codes)
     assert not answer.helps
+    assert lines_of(answer)[-1] == "it waits for pods to leave; no other change was tried"
 
 
 def below(level: int, *objects: Object) -> list[Object]:
@@ -199,10 +206,8 @@ def test_an_explanation_fits_a_terminal(service: Service, cluster: str) -> None:
     decided(service, cluster, "crew")
     answer = explain(service, cluster, ref("crew"), helps=True)
 
-    page = StringIO()
-    Console(file=page, width=WIDTH, color_system=None).print(explanation_view(answer, asked_for_helps=True))
+    lines = lines_of(answer)
 
-    lines = page.getvalue().splitlines()
     assert max(map(len, lines)) <= WIDTH
     assert any("add 2 nodes like n (no fewer will do)" in line for line in lines)
     assert any(line.startswith("pg/crew  unschedulable  2/5 pods") for line in lines)

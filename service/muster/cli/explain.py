@@ -19,6 +19,7 @@ from muster.cli.output import print_message, show
 from muster.cli.session import TABLE, Session, call, client_command
 from muster.cli.tree_drawing import number_of
 from muster.v1.decision_pb2 import GroupResult, Reason
+from muster.v1.queue_pb2 import UnitState
 from muster.v1.scheduler_service_pb2 import ExplainRequest, ExplainResponse, Help
 
 INDENT = 2
@@ -84,6 +85,8 @@ def _helps(response: ExplainResponse, *, asked_for_helps: bool) -> Iterator[Rend
     if response.helps:
         yield "what would help, each by itself:"
         yield from (_item(_help_text(help_)) for help_ in response.helps)
+    elif asked_for_helps and response.queue.state == UnitState.UNIT_STATE_WAITING_FOR_PREEMPTION:
+        yield "it waits for pods to leave; no other change was tried"
     elif asked_for_helps and response.HasField("queue"):
         yield "no single change was found that would help"
 

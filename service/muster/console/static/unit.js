@@ -28,7 +28,7 @@ async function show({ parts, query, cluster, signal, heading }) {
     standing(queue, lastDecision, revision, { kind, namespace, name }),
     result ? why(result) : h("p", {}, "The unit was gone before it could be explained."),
     result ? h("section", { "aria-labelledby": "tree" }, h("h2", { id: "tree" }, "The tree"), h("ul", { class: "tree" }, group(result))) : null,
-    queue ? helpful(helps, wantsHelp) : null,
+    queue ? helpful(helps, wantsHelp, queue.state) : null,
   ].filter(Boolean);
 }
 
@@ -93,13 +93,13 @@ function tried(reasons) {
   return h("div", { class: "domains" }, h("p", {}, "Domain by domain:"), h("ul", { class: "reasons" }, reasons.map(reasonLine)));
 }
 
-function helpful(helps, asked) {
+function helpful(helps, asked, state) {
   const title = h("h2", { id: "helps" }, "What would help");
   const found = helps.map((help) => h("li", { title: help.code }, help.message, COUNTED.test(help.code) && help.details?.proved === "true" ? badge("no fewer will do", "good") : null));
   const text = !asked
     ? h("p", {}, h("a", { class: "button", href: otherwise({ help: "true" }), data: { key: "help" } }, "Try which changes would let it be scheduled"))
     : found.length
       ? [h("p", {}, `Each of these ${count(helps.length, "change")} was tried and is enough by itself:`), h("ul", { class: "reasons" }, found)]
-      : h("p", {}, "No single change that was tried would.");
+      : h("p", {}, state === "UNIT_STATE_WAITING_FOR_PREEMPTION" ? "It waits for pods to leave; no other change was tried." : "No single change that was tried would.");
   return h("section", { "aria-labelledby": "helps" }, title, text);
 }
