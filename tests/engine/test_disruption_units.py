@@ -72,6 +72,29 @@ def test_the_highest_ancestor_with_all_is_the_unit() -> None:
     }
 
 
+def test_units_of_several_groups_have_the_earliest_start_and_all_pods_in_the_order_in_which_they_came() -> (
+    None
+):
+    cluster = TreeCluster(node("n"))
+    whole, another = (composite(name, priority=1, whole=True) for name in ("whole", "another"))
+    one, other = (leaf(name, 1, priority=1, parent=whole) for name in ("one", "other"))
+    third = leaf("third", 1, priority=1, parent=another)
+    cluster.apply(whole, another, one, other, third)
+    came = [running(one, priority=1), running(third, priority=1), running(other, priority=1)]
+    came.append(pods(one, 1, first=1, priority=1, on="n"))
+    for start, [pod] in zip((30, 20, 10, 40), came, strict=True):
+        cluster.apply(replace(pod, status=PodStatus(start_us=start)))
+
+    found = below(cluster)
+
+    names = [cluster.cluster.disruption.running[ordinal].name for ordinal in found.ordinals.tolist()]
+    assert list(zip((key.name for key in found.keys), found.sizes, found.starts, strict=True)) == [
+        ("whole", 3, 10),
+        ("another", 1, 20),
+    ]
+    assert names == ["one-0", "other-0", "one-1", "third-0"]
+
+
 def test_pods_count_at_the_priority_of_the_topmost_group() -> None:
     cluster = TreeCluster(node("n"))
     top, low = composite("top", priority=50), leaf("low", 1, priority=3, parent="top")

@@ -7,11 +7,13 @@ goes. Trees may be broken: climbing stops at a missing parent, at a repeat, and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
+from muster.core.arrays import IntArray
 from muster.core.preemption_units import DisruptionUnits, KeyColumns
 from muster.engine.cluster_state import ClusterState, Name, parent_key_of
 from muster.engine.conditions import TRUE
@@ -21,6 +23,7 @@ from muster.model.meta import POD, POD_GROUP, ObjectKey
 from muster.model.pod import POD_SCHEDULED, Pod, PodStatus
 
 MOST_LEVELS = 4
+_NONE: IntArray = np.zeros(0, dtype=np.int64)
 _Shelf = dict[int, int]
 """Pods by ordinal, each with when it began to run."""
 
@@ -107,23 +110,26 @@ class DisruptionTable:
     def below(self, priority: int, budgets: BudgetTable) -> DisruptionUnits:
         """The units of lower priority than this, with the budgets that select a pod of them."""
         found = _Columns(self.running)
-        wholes: dict[ObjectKey, tuple[int, _Shelf]] = {}
+        wholes: dict[ObjectKey, tuple[int, list[_Shelf]]] = {}
         for level, alone in self._alone.items():
             if level < priority:
                 found.add_alone(alone, level)
+        belongings = self._belongings
         for leaf, shelf in self._grouped.items():
-            belonging = self._belonging(*leaf)
+            belonging = belongings[leaf] if leaf in belongings else self._belonging(*leaf)
             if belonging is None:
                 for ordinal, start in shelf.items():
                     level = self.running[ordinal].spec.priority or 0
                     if level < priority:
                         found.add_alone({ordinal: start}, level)
-            elif belonging.priority < priority and belonging.whole is None:
+            elif belonging.priority >= priority:
+                continue
+            elif belonging.whole is None:
                 found.add_alone(shelf, belonging.priority)
-            elif belonging.priority < priority and belonging.whole is not None:
-                wholes.setdefault(belonging.whole, (belonging.priority, {}))[1].update(shelf)
-        for key, (level, members) in wholes.items():
-            found.add_whole(key, level, members)
+            else:
+                wholes.setdefault(belonging.whole, (belonging.priority, []))[1].append(shelf)
+        if wholes:
+            found.add_wholes(wholes)
         return found.units(budgets)
 
     def start_of(self, pod: Pod) -> int:
@@ -196,6 +202,8 @@ class _Columns:
         self._starts: list[int] = []
         self._sizes: list[int] = []
         self._ordinals: list[int] = []
+        self._wholes: tuple[IntArray, IntArray, IntArray] = (_NONE, _NONE, _NONE)
+        """Starts, sizes and ordinals of those that go together, which come last."""
 
     def add_alone(self, shelf: _Shelf, priority: int) -> None:
         """Pods that are units of their own."""
@@ -208,26 +216,50 @@ class _Columns:
         self._sizes += [1] * len(shelf)
         self._ordinals += shelf
 
-    def add_whole(self, key: ObjectKey, priority: int, shelf: _Shelf) -> None:
-        """Pods that go together."""
-        if shelf:
-            self._kinds.append(key.kind)
-            self._namespaces.append(key.namespace)
-            self._names.append(key.name)
-            self._priorities.append(priority)
-            self._starts.append(min(shelf.values()))
-            self._sizes.append(len(shelf))
-            self._ordinals += sorted(shelf)
+    def add_wholes(self, wholes: Mapping[ObjectKey, tuple[int, list[_Shelf]]]) -> None:
+        """Pods that go together: by unit its priority and its shelves, of which none is empty."""
+        self._kinds += [key.kind for key in wholes]
+        self._namespaces += [key.namespace for key in wholes]
+        self._names += [key.name for key in wholes]
+        self._priorities += [level for level, _ in wholes.values()]
+        of_unit = [shelves for _, shelves in wholes.values()]
+        shelves = list(chain.from_iterable(of_unit))
+        firsts = _firsts(np.array(list(map(len, of_unit))))
+        sizes = np.add.reduceat(np.array(list(map(len, shelves))), firsts)
+        starts = np.fromiter(chain.from_iterable(map(dict.values, shelves)), dtype=np.int64)
+        ordinals = np.fromiter(chain.from_iterable(shelves), dtype=np.int64)
+        self._wholes = np.minimum.reduceat(starts, _firsts(sizes)), sizes, _ascending(ordinals, sizes)
 
     def units(self, budgets: BudgetTable) -> DisruptionUnits:
+        alone = (self._starts, self._sizes, self._ordinals)
+        starts, sizes, ordinals = map(_joined, alone, self._wholes)
         return DisruptionUnits(
             KeyColumns(self._kinds, self._namespaces, self._names),
             np.array(self._priorities, dtype=np.int64),
-            np.array(self._starts, dtype=np.int64),
-            np.array(self._sizes, dtype=np.int64),
-            np.array(self._ordinals, dtype=np.int64),
-            budgets.over(self._ordinals),
+            starts,
+            sizes,
+            ordinals,
+            budgets.over(ordinals.tolist()),
         )
+
+
+def _joined(alone: list[int], wholes: IntArray) -> IntArray:
+    return np.concatenate((np.array(alone, dtype=np.int64), wholes))
+
+
+def _firsts(sizes: IntArray) -> IntArray:
+    """Where each part begins."""
+    firsts: IntArray = np.cumsum(sizes) - sizes
+    return firsts
+
+
+def _ascending(ordinals: IntArray, sizes: IntArray) -> IntArray:
+    """The ordinals with each part of these sizes sorted; they mostly are."""
+    begins = np.zeros(len(ordinals), dtype=np.bool_)
+    begins[_firsts(sizes)] = True
+    if (begins[1:] | (ordinals[1:] > ordinals[:-1])).all():
+        return ordinals
+    return ordinals[np.lexsort((ordinals, np.cumsum(begins)))]
 
 
 def _start_of(status: PodStatus) -> int:
