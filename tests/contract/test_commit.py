@@ -19,6 +19,7 @@ from muster.engine.ports import (
 from muster.model.pod import Pod
 from muster.store.store import SqlStore, open_store
 from muster.store.tables import TABLES_OF_A_CLUSTER, clusters
+from muster.store.values import KEYS_IN_A_QUERY
 from tests.contract.ledger import Ledger, gang
 from tests.contract.samples import EVERY_KIND
 from tests.contract.test_decisions import RECORD
@@ -146,6 +147,18 @@ def test_each_acquisition_raises_the_token_by_one(store_url: str) -> None:
         store.close()
 
     assert tokens == [1, 2, 1, 3, 4, 2]
+
+
+def test_clusters_that_are_acquired_together_each_have_their_token_raised(store: SqlStore) -> None:
+    store.acquire("main")
+    many = [f"c{number:04}" for number in range(KEYS_IN_A_QUERY + 1)]
+
+    tokens = store.acquire_all(["main", *many])
+    again = store.acquire_all(many)
+
+    assert tokens == {"main": 2} | dict.fromkeys(many, 1)
+    assert again == dict.fromkeys(many, 2)
+    assert store.acquire("main") == 3
 
 
 @pytest.mark.parametrize("act", ["commit", "compact", "forget_unused", "delete"])

@@ -47,6 +47,7 @@ _LOG = logging.getLogger(__name__)
 DEFAULT_CLUSTER = "default"
 RELOAD_PAUSE_SECONDS = 0.5
 REPORT_SECONDS = 2.0
+PROGRESS_SECONDS = 1.0
 SECOND_US = 1_000_000
 
 
@@ -105,13 +106,23 @@ class ClusterRegistry:
         await self._writer.run_apart(self._store.open)
         self._writer.start()
         self._pool.warm_up()
-        names = await asyncio.to_thread(self._store.list_clusters)
-        for name in dict.fromkeys([*names, DEFAULT_CLUSTER]):
-            self._take_up(await self._load(name, created=name not in names))
+        await self._take_over()
         await self._pool.ready()
         readiness = SideReadiness(self.side, self.services)
         chores = (self._compact_for_ever(), self._report_for_ever(), readiness.run())
         self._housekeeping = [asyncio.create_task(chore) for chore in chores]
+
+    async def _take_over(self) -> None:
+        """Load all that the store has, and say how far it is where that takes its time."""
+        names = await asyncio.to_thread(self._store.list_clusters)
+        wanted = list(dict.fromkeys([*names, DEFAULT_CLUSTER]))
+        tokens = await self._writer.run_apart(lambda: self._store.acquire_all(wanted))
+        told = self._clock.monotonic()
+        for count, name in enumerate(wanted):
+            if self._clock.monotonic() - told >= PROGRESS_SECONDS:
+                told = self._clock.monotonic()
+                _LOG.info("loading clusters", extra={"loaded": count, "clusters": len(wanted)})
+            self._take_up(await self._loaded(name, tokens[name], created=name not in names))
 
     async def close(self, ending: Refusal) -> None:
         """End all watches with the refusal, finish what is in work, close the store."""
@@ -157,13 +168,10 @@ class ClusterRegistry:
         self._telemetry.queue_depth(name, [])
 
     async def _load(self, name: str, *, created: bool) -> Cluster:
-        token = 0
+        token = await self._writer.run_apart(lambda: self._store.acquire(name))
+        return await self._loaded(name, token, created=created)
 
-        def acquire() -> None:
-            nonlocal token
-            token = self._store.acquire(name)
-
-        await self._writer.run_apart(acquire)
+    async def _loaded(self, name: str, token: int, *, created: bool) -> Cluster:
         cluster = Cluster(name, token, self.names, self._telemetry, created=created)
         if not created:
             cluster.load(await asyncio.to_thread(self._store.load_cluster, name))

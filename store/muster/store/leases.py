@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Sequence
 
 from sqlalchemy import Connection, bindparam, select, update
 
 from muster.engine.ports import FencedError
 from muster.store.bulk import Bulk
 from muster.store.tables import leases
+from muster.store.values import KEYS_IN_A_QUERY
 
 _COUNT = (
     update(leases)
@@ -24,14 +26,22 @@ _COUNT = (
 )
 
 
-def acquire(connection: Connection, bulk: Bulk, cluster: str) -> int:
-    """Raise the token of a cluster by one and return it."""
-    held = select(leases.c.token, leases.c.commits).where(leases.c.cluster == cluster).with_for_update()
-    row = connection.execute(held).one_or_none()
-    token, commits = (row.token + 1, row.commits) if row is not None else (1, 0)
+def acquire(connection: Connection, bulk: Bulk, wanted: Sequence[str]) -> dict[str, int]:
+    """Raise the tokens of clusters by one and return them. No cluster is named twice."""
     owner = f"{socket.gethostname()}:{os.getpid()}"
-    bulk.upsert(connection, leases, [(cluster, owner, token, commits, None)])
-    return token
+    tokens: dict[str, int] = {}
+    for start in range(0, len(wanted), KEYS_IN_A_QUERY):
+        some = sorted(wanted[start : start + KEYS_IN_A_QUERY])
+        query = select(leases.c.cluster, leases.c.token, leases.c.commits).where(leases.c.cluster.in_(some))
+        # In one order, so that two that want the same wait for each other and never both ways.
+        rows = connection.execute(query.order_by(leases.c.cluster).with_for_update())
+        held = {cluster: (token, commits) for cluster, token, commits in rows}
+        raised = [(cluster, *held.get(cluster, (0, 0))) for cluster in some]
+        bulk.upsert(
+            connection, leases, [(name, owner, token + 1, commits, None) for name, token, commits in raised]
+        )
+        tokens |= {name: token + 1 for name, token, _ in raised}
+    return tokens
 
 
 def fence(connection: Connection, cluster: str, token: int) -> int:

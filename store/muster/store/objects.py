@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import msgspec
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Table, bindparam, select
 
 from muster.model.meta import POD, ObjectKey
 from muster.model.objects import TYPES, ClusterObject
@@ -13,6 +13,12 @@ from muster.store.bulk import Row
 from muster.store.tables import OBJECT_TABLES
 
 _encode = msgspec.json.Encoder().encode
+_BODIES = {
+    kind: select(table.c.body)
+    .where(table.c.cluster_id == bindparam("of"))
+    .order_by(table.c.namespace, table.c.name)
+    for kind, table in OBJECT_TABLES.items()
+}
 _decoders = {kind: msgspec.json.Decoder(TYPES[kind]) for kind in TYPES if kind != POD}
 
 
@@ -55,14 +61,11 @@ def object_keys(cluster_id: int, keys: Iterable[ObjectKey]) -> dict[Table, list[
     return rows
 
 
-def load_objects(connection: Connection, cluster_id: int) -> list[ClusterObject]:
-    """All objects of a cluster but its pods, by kind, namespace and name."""
+def load_objects(connection: Connection, cluster_id: int, filled: Collection[Table]) -> list[ClusterObject]:
+    """All objects of a cluster but its pods, by kind, namespace and name; of tables that are `filled` alone."""
     return [
         decode_object(kind, body)
         for kind, table in OBJECT_TABLES.items()
-        for (body,) in connection.execute(
-            select(table.c.body)
-            .where(table.c.cluster_id == cluster_id)
-            .order_by(table.c.namespace, table.c.name)
-        )
+        if table in filled
+        for (body,) in connection.execute(_BODIES[kind], {"of": cluster_id})
     ]

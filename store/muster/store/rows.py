@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from muster.model.pod import Pod
 from muster.model.variations import variation
@@ -30,6 +30,7 @@ PodColumns = list[Sequence[Any]]
 _ANY = Pod(name="any")
 _stored = variation(Pod, *(field.name for field in fields(Pod)))
 ROWS_AT_ONCE = 1_000
+_PODS = select(pods).where(pods.c.cluster_id == bindparam("of")).order_by(pods.c.ordinal)
 _FIELDS = (
     "ordinal",
     "namespace",
@@ -118,8 +119,7 @@ class CommittedPods:
 def load_pods(connection: Connection, cluster_id: int) -> list[Pod]:
     """All pods of a cluster by ordinal; values and names that are equal are one object."""
     values = values_of_pods(connection, cluster_id)
-    query = select(pods).where(pods.c.cluster_id == cluster_id).order_by(pods.c.ordinal)
-    parts = connection.execute(query).partitions(ROWS_AT_ONCE)
+    parts = connection.execute(_PODS, {"of": cluster_id}).partitions(ROWS_AT_ONCE)
     return [*pods_of_rows(chain.from_iterable(parts), values)]
 
 

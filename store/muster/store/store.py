@@ -27,17 +27,10 @@ from muster.store import compaction, leases
 from muster.store.commit import CommitRows
 from muster.store.database import Database, OutcomeUnknownError, backend_for
 from muster.store.decisions import DecisionFilter, get_decision, list_decisions
-from muster.store.objects import load_objects
-from muster.store.queue import (
-    load_failed_bindings,
-    load_pending_groups,
-    load_pending_members,
-    load_units,
-    load_waits,
-)
+from muster.store.loading import load_cluster
 from muster.store.requests import find_request
 from muster.store.revisions import read_log
-from muster.store.rows import PodRows, load_pods
+from muster.store.rows import PodRows
 from muster.store.tables import clusters
 
 _RAISE_REVISION = (
@@ -80,11 +73,15 @@ class SqlStore:
         self._database.close()
 
     def acquire(self, cluster: str) -> int:
+        return self.acquire_all([cluster])[cluster]
+
+    def acquire_all(self, wanted: Sequence[str]) -> dict[str, int]:
         with self._database.write() as connection:
-            token = leases.acquire(connection, self._database.bulk, cluster)
-        self._known.pop(cluster, None)
-        self._unsettled.pop(cluster, None)
-        return token
+            tokens = leases.acquire(connection, self._database.bulk, wanted)
+        for cluster in wanted:
+            self._known.pop(cluster, None)
+            self._unsettled.pop(cluster, None)
+        return tokens
 
     def commit(self, writes: Sequence[ClusterWrites]) -> None:
         """All of it in one transaction, durable on return.
@@ -200,20 +197,7 @@ class SqlStore:
     def load_cluster(self, cluster: str) -> LoadedCluster:
         """All of a cluster in one snapshot; empty and at revision 0 if there is no such cluster."""
         with self._database.read() as connection:
-            row = connection.execute(select(clusters).where(clusters.c.name == cluster)).one_or_none()
-            if row is None:
-                return LoadedCluster(cluster, 0, 0, [], [], [], [])
-            return LoadedCluster(
-                name=cluster,
-                revision=row.revision,
-                compacted_revision=row.compacted_revision,
-                objects=[*load_objects(connection, row.id), *load_pods(connection, row.id)],
-                units=load_units(connection, row.id),
-                pending_groups=load_pending_groups(connection, row.id),
-                pending_members=load_pending_members(connection, row.id),
-                waits=load_waits(connection, row.id),
-                failed_bindings=load_failed_bindings(connection, row.id),
-            )
+            return load_cluster(connection, cluster)
 
     def read_log(self, cluster: str, after_revision: int, limit: int) -> list[LogEntry]:
         with self._database.read() as connection:

@@ -7,12 +7,13 @@ as the one writer knows the greatest.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Table, func, select
+from sqlalchemy import ColumnElement, Connection, Select, Table, bindparam, func, select
 
 from muster.model.meta import OwnerReference
 from muster.model.pod import Pod, PodSpec, PodStatus
@@ -144,18 +145,30 @@ class UsedIds:
 def values_of_pods(connection: Connection, cluster_id: int) -> SharedValues:
     """The values that the stored pods of a cluster refer to."""
 
-    def used(table: Table, column: ColumnElement[int]) -> Iterable[tuple[int, str]]:
-        wanted = select(column).where(pods.c.cluster_id == cluster_id)
-        query = select(table.c.id, table.c.body).where(
-            table.c.cluster_id == cluster_id, table.c.id.in_(wanted)
-        )
-        return ((value_id, body) for value_id, body in connection.execute(query))
+    def used(table: Table) -> Iterator[tuple[int, str]]:
+        rows = connection.execute(_USED[table], {"of": cluster_id})
+        return ((value_id, body) for value_id, body in rows)
 
     return SharedValues(
-        {key: _decode_spec(body) for key, body in used(pod_specs, pods.c.spec_id)},
-        {key: _decode_metadata(body) for key, body in used(pod_metadata, pods.c.metadata_id)},
-        {key: _decode_status(body) for key, body in used(pod_statuses, pods.c.status_id)},
+        {key: _decode_spec(body) for key, body in used(pod_specs)},
+        {key: _decode_metadata(body) for key, body in used(pod_metadata)},
+        {key: _decode_status(body) for key, body in used(pod_statuses)},
     )
+
+
+def _used(table: Table, referring: ColumnElement[int]) -> Select[Any]:
+    """The values of a table that pods of a cluster refer to."""
+    wanted = select(referring).where(pods.c.cluster_id == bindparam("of"))
+    return select(table.c.id, table.c.body).where(
+        table.c.cluster_id == bindparam("of"), table.c.id.in_(wanted)
+    )
+
+
+_USED = {
+    pod_specs: _used(pod_specs, pods.c.spec_id),
+    pod_metadata: _used(pod_metadata, pods.c.metadata_id),
+    pod_statuses: _used(pod_statuses, pods.c.status_id),
+}
 
 
 def values_by_id(connection: Connection, cluster_id: int, wanted: UsedIds) -> SharedValues:
