@@ -2,6 +2,7 @@ import dataclasses
 
 import pytest
 
+from muster.model.meta import ObjectKey
 from muster.model.node import Node
 from muster.model.pod import Pod
 from muster.model.variations import variation
@@ -43,3 +44,12 @@ def test_other_kinds_vary_too() -> None:
 def test_an_unknown_field_is_refused() -> None:
     with pytest.raises(ValueError, match="Pod has no fields \\['nmae'\\]"):
         variation(Pod, "nmae")
+
+
+def test_a_variation_with_another_name_has_the_key_of_that_name() -> None:
+    before = Pod(name="a", namespace="n")
+    assert before.key == ObjectKey("Pod", "n", "a")
+
+    assert variation(Pod, "name")(before, "b").key == ObjectKey("Pod", "n", "b")
+    assert variation(Pod, "name", kind="Pod")(before, "b").key == ObjectKey("Pod", "n", "b")
+    assert variation(Pod, "name", "namespace", kind="Pod")(before, "b", "m").key == ObjectKey("Pod", "m", "b")

@@ -48,6 +48,7 @@ class ApplyPlan:
         self, cluster: Cluster, call: ApplyCall, mutation: Mutation, make_uid: Callable[[], str]
     ) -> None:
         self._cluster = cluster
+        self._known_pod = cluster.state.pod
         self._call = call
         self._mutation = mutation
         self._seen: dict[ObjectKey, ClusterObject] = {}
@@ -94,20 +95,20 @@ class ApplyPlan:
 
     def _admit_new_pod(self, index: int, sent: Pod) -> list[Admitted]:
         """As `_admit_one`, straight to the point where a right pod does not exist yet, as most in large calls."""
-        known = self._cluster.state.pod(sent.namespace or DEFAULT_NAMESPACE, sent.name)
+        known = self._known_pod(sent.namespace or DEFAULT_NAMESPACE, sent.name)
         if known is None and not sent.resource_version:
             created = create_pod(sent, sent.name, sent.uid, self._context)
             if isinstance(created, Pod):
-                self._check_in_call(self._call.paths[index], created, is_batch=False)
+                self._check_in_call(index, created, is_batch=False)
                 return [Admitted(created, Outcome.CREATED)]
         return self._admit_one(index, sent, [])
 
     def _admit_one(
         self, index: int, sent: ClusterObject | PodBatch | None, faults: list[Violation]
     ) -> list[Admitted]:
-        path = self._call.paths[index]
+        paths = self._call.paths
         if faults:
-            self._faults.extend(fault._replace(field=path + fault.field) for fault in faults)
+            self._faults.extend(fault._replace(field=paths[index] + fault.field) for fault in faults)
         if sent is None:
             refused = (each.violations for each in self._call.refusals if each.index == index)
             self._faults.extend(chain.from_iterable(refused))
@@ -121,12 +122,12 @@ class ApplyPlan:
         admitted: list[Admitted] = []
         for answer in answers:
             if isinstance(answer, Admitted):
-                self._check_in_call(path, answer.object, is_batch=is_batch)
+                self._check_in_call(index, answer.object, is_batch=is_batch)
                 admitted.append(answer)
             elif isinstance(answer, Conflict):
                 self._conflicts.append(answer)
             else:
-                self._reject(path, answer, faults)
+                self._reject(paths[index], answer, faults)
         return admitted
 
     def _reject(self, path: str, answer: Rejected, known: list[Violation]) -> None:
@@ -160,14 +161,14 @@ class ApplyPlan:
                 return Admitted(kept, answer.outcome)
         return admit(sent, stored, self._context)
 
-    def _check_in_call(self, path: str, item: ClusterObject, *, is_batch: bool) -> None:
+    def _check_in_call(self, index: int, item: ClusterObject, *, is_batch: bool) -> None:
         key = item.key
         if key in self._seen:
-            field = f"{path}names" if is_batch else f"{path}metadata.name"
+            field = f"{self._call.paths[index]}{'names' if is_batch else 'metadata.name'}"
             self._faults.append(Violation(field, DUPLICATE, f"{key} stands in this call twice"))
         self._seen[key] = item
         if item.owner_references and self._owns_itself(item):
-            field = f"{path}{'template.' if is_batch else ''}metadata.ownerReferences"
+            field = f"{self._call.paths[index]}{'template.' if is_batch else ''}metadata.ownerReferences"
             self._faults.append(Violation(field, INVALID, f"{key} would own itself through its owners"))
 
     def _owns_itself(self, item: ClusterObject) -> bool:
@@ -207,7 +208,7 @@ def _is_new_pod(answer: Admitted) -> bool:
 def answer_of(call: ApplyCall, admitted: list[list[Admitted]], revision: int) -> ApplyAnswer:
     """The answer in request order; a batch counts, and its outcome is the strongest of its pods'."""
     results = [
-        _batch_result(answers) if isinstance(sent, PodBatch) else _result(answers[0])
+        _batch_result(answers) if type(sent) is PodBatch else _result(answers[0])
         for sent, answers in zip(call.objects, admitted, strict=True)
     ]
     return ApplyAnswer(revision, tuple(results))
@@ -239,7 +240,7 @@ async def stateless_faults(call: ApplyCall, rules: PodRules) -> dict[int, list[V
     """What validation finds in each object, by its index; gives way to other calls now and then."""
     faults: dict[int, list[Violation]] = {}
     for index, sent in enumerate(call.objects):
-        is_right = sent is None or (isinstance(sent, Pod) and not rules.pod_faults(sent))
+        is_right = not rules.pod_faults(sent) if type(sent) is Pod else sent is None
         if sent is not None and not is_right and (found := validate(sent, rules)):
             faults[index] = found
         if index % SLICE == SLICE - 1:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, TypeVar
 
-from muster.model.meta import KubernetesObject
+from muster.model.meta import KubernetesObject, ObjectKey
 
 Record = TypeVar("Record")
 _known: dict[tuple[object, ...], Callable[..., Any]] = {}
@@ -30,10 +30,11 @@ def varied(record: Record, **changed: object) -> Record:
     return made
 
 
-def variation(cls: type[Record], *changed: str) -> Callable[..., Record]:
+def variation(cls: type[Record], *changed: str, kind: str = "") -> Callable[..., Record]:
     """A function `(record, *values)` that returns the record with the fields `changed` set to the values, in that order.
 
-    Raises ValueError for a name that is no field. The record must be of exactly that class.
+    kind: that of namespaced objects which get a name here: each has its key from the start then. Raises ValueError for
+    a name that is no field. The record must be of exactly that class.
     """
     names = [field.name for field in fields(cls)]  # type: ignore[arg-type]  # a record is a dataclass
     unknown = set(changed).difference(names)
@@ -43,8 +44,12 @@ def variation(cls: type[Record], *changed: str) -> Callable[..., Record]:
     body = [f"    made.{name} = {source}" for name, source in zip(names, sources, strict=True)]
     if issubclass(cls, KubernetesObject) and not {"name", "namespace"}.intersection(changed):
         body.append("    made._key = record.key")
+    elif kind:
+        where = ", ".join(name if name in changed else f"record.{name}" for name in ("namespace", "name"))
+        body.append(f"    made._key = key(ObjectKey, ({kind!r}, {where}))")
     head = [f"def vary({', '.join(['record', *changed])}):", "    made = new(draft)"]
     namespace: dict[str, Any] = {"new": object.__new__, "draft": _draft_of(cls), "cls": cls}
+    namespace |= {"key": tuple.__new__, "ObjectKey": ObjectKey}
     # Unrolled source, as dataclasses make it too: a loop over the fields takes three times as long.
     exec("\n".join([*head, *body, "    made.__class__ = cls", "    return made"]), namespace)  # noqa: S102
     vary: Callable[..., Record] = namespace["vary"]

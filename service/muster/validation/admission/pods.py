@@ -11,6 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from operator import attrgetter
 
+from muster.model.meta import POD
 from muster.model.names import DEFAULT_NAMESPACE
 from muster.model.pod import (
     FAILED,
@@ -71,6 +72,7 @@ _new_pod = variation(
     "deletion_grace_seconds",
     "spec",
     "status",
+    kind=POD,
 )
 
 
