@@ -57,6 +57,22 @@ def test_a_repeated_request_gets_the_first_answer_from_the_next_process(
         assert refusal.error.reason == "REQUEST_ID_REUSED"
 
 
+def test_a_repeat_of_a_request_that_changed_nothing_changes_nothing_later_either(
+    store_url: str, tmp_path: Path
+) -> None:
+    with Service(store_url, tmp_path / "log") as service:
+        cluster = Cluster(service, "unchanged")
+        cluster.apply(node("node", cpu="2"))
+        first = cluster.apply(node("node", cpu="2"), request_id="once")
+        cluster.apply(node("node", cpu="4"))
+
+        service.kill()
+        service.start()
+
+        assert cluster.apply(node("node", cpu="2"), request_id="once") == first
+        assert cluster.get("Node", "node").node.status.allocatable["cpu"] == "4"
+
+
 def test_a_repeated_schedule_gets_the_first_answer_though_the_unit_has_moved_on(
     store_url: str, tmp_path: Path
 ) -> None:

@@ -119,7 +119,7 @@ class ClusterService:
             _LOG.exception("a revision of cluster %s broke half way", self.cluster.name)
             self._lost(self.cluster.name)
             raise
-        if identity is not None and encode is not None and writes:
+        if identity is not None and encode is not None:
             self.keep_answer(identity, encode(answer), mutation.now_us)
         self.cycles.wake()
         if self._telling is None:

@@ -1,7 +1,8 @@
 """Answers once for each request id (api.md, rule 7): in work, kept in memory, or kept in the store.
 
 Only successes are kept. A repeat while the first is in work waits for it; the same id with another request is refused.
-In memory are the newest answers alone: those of calls that wrote something are in the store.
+In memory are the newest answers alone; all are in the store, those of calls that wrote nothing, too: by the time of a
+repeat they might.
 """
 
 from __future__ import annotations
