@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sqlite3
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from sqlalchemy import (
     event,
     inspect,
 )
+from sqlalchemy.exc import DBAPIError
 
 from muster.engine.ports import ForeignStoreError, StoreUnavailableError
 from muster.store.bulk import Row
@@ -149,23 +151,31 @@ class SqliteBulk:
     def update(
         self, connection: Connection, table: Table, columns: Sequence[str], rows: Sequence[Row]
     ) -> int:
-        wanted = (*_keys(table), *columns)
-        names = table.columns.keys()
-        parts = map(itemgetter(*map(names.index, wanted)), rows)
-        return self._run(connection, (_update, table, *wanted), list(parts))
+        wanted, parts_of = _parts(table, tuple(columns))
+        return self._run(connection, (_update, table, *wanted), list(map(parts_of, rows)))
 
     def delete(self, connection: Connection, table: Table, keys: Sequence[Row]) -> None:
         self._run(connection, (_delete, table), keys)
 
     def _run(self, connection: Connection, statement: _Statement, rows: Sequence[Row]) -> int:
-        """How many rows were concerned."""
+        """How many rows were concerned. Past SQLAlchemy but for its errors: what it does around a run takes as long as the run."""
+        if not rows:
+            return 0
+        cursor = connection.connection.cursor()
         concerned = start = 0
         for size in ROWS_A_STATEMENT:
             end = start + (len(rows) - start) // size * size
             if end > start:
                 text = self._text(statement, size)
-                concerned += connection.exec_driver_sql(text, _in_one(rows[start:end], size)).rowcount
+                try:
+                    cursor.executemany(text, _in_one(rows[start:end], size))
+                except sqlite3.Error as error:
+                    raise DBAPIError.instance(
+                        text, None, error, sqlite3.Error, dialect=connection.dialect
+                    ) from error
+                concerned += cursor.rowcount
                 start = end
+        cursor.close()
         return concerned
 
     def _text(self, statement: _Statement, size: int) -> str:
@@ -216,6 +226,13 @@ def _delete(size: int, table: Table) -> str:
 
 def _values(size: int, width: int) -> str:
     return ", ".join([f"({', '.join('?' * width)})"] * size)
+
+
+@cache
+def _parts(table: Table, columns: tuple[str, ...]) -> tuple[tuple[str, ...], itemgetter[Any]]:
+    """The keys and these columns: their names, and what takes them out of a row."""
+    wanted, names = (*_keys(table), *columns), table.columns.keys()
+    return wanted, itemgetter(*map(names.index, wanted))
 
 
 def _keys(table: Table) -> list[str]:
