@@ -13,76 +13,36 @@ import asyncio
 import os
 import pickle
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
 from math import inf
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection
 from typing import Any, TypeVar, cast
 
 from muster.engine.cluster import Cluster
 from muster.engine.errors import Refusal, ResourceExhaustedError, UnavailableError
 from muster.engine.ports import ClusterWrites
 from muster.engine.replica import ReplicaFeed, Unstored
+from muster.engine.side_link import Side, started_side
 from muster.engine.side_process import Asked
 
 MOST_WAITING = 64
 IDLE_SECONDS = 600.0
-NICENESS = 10
 MOST_UNSENT = 256
 """Messages that wait for the process to read them, so that its start takes up none of the time of making them."""
 REST_PER_WORK = 1.0
 """How long what is done ahead of any question pauses for as long as it worked."""
 SILENCE_SECONDS = 10.0
 """For how much longer than any of its questions may take the process may say nothing before it is given up."""
-# Threads of numerical libraries do not survive a fork, and a process of low priority needs none.
-_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-_ENTRY = """
-import gc, os, signal, sys
-gc.disable()
-signal.signal(signal.SIGINT, signal.SIG_IGN)
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-os.nice({niceness})
-sys.path[:] = {path!r}
-from muster.engine.side_process import main
-main({descriptor})
-"""
-
 Message = tuple[Any, ...]
 Answer = TypeVar("Answer")
 
 
 class SideWorkerFailedError(Exception):
     """The question broke, overran its time, or its process died."""
-
-
-@dataclass(slots=True, eq=False)
-class _Side:
-    """The process while it lives. `replicas` says which feed each of its clusters follows.
-
-    limits: seconds of the questions that it was asked and has not answered. heard: when it last gave a sign of life, or
-    had nothing to say.
-    """
-
-    process: subprocess.Popen[bytes]
-    pipe: Connection
-    is_rehearsed: bool = False
-    replicas: dict[str, ReplicaFeed] = field(default_factory=dict)
-    dropped: set[str] = field(default_factory=set)
-    answers: dict[int, asyncio.Future[bytes]] = field(default_factory=dict)
-    limits: dict[int, float] = field(default_factory=dict)
-    heard: float = 0.0
-
-    def speaks_by(self) -> float:
-        """When it must have given a sign of life, or a little later: some question is in work, and ends or is ended."""
-        return self.heard + max(self.limits.values(), default=0.0)
 
 
 class SideWorker:
@@ -104,7 +64,7 @@ class SideWorker:
         self._idle_seconds = idle_seconds
         self._silence_seconds = silence_seconds
         self._modules = tuple(modules)
-        self._side: _Side | None = None
+        self._side: Side | None = None
         self._telling = asyncio.Lock()
         self._sender = ThreadPoolExecutor(1, thread_name_prefix="muster-side")
         self._number = 0
@@ -210,13 +170,13 @@ class SideWorker:
             return await self._heard(side, answer)
         except asyncio.CancelledError:
             if self._side is side and not self._is_closed:
-                self._sender.submit(_send, side.pipe, pickle.dumps(("leave", number)))
+                self._sender.submit(side.pipe.send_bytes, pickle.dumps(("leave", number)))
             raise
         finally:
             side.answers.pop(number, None)
             side.limits.pop(number, None)
 
-    async def _heard(self, side: _Side, answer: asyncio.Future[bytes]) -> bytes:
+    async def _heard(self, side: Side, answer: asyncio.Future[bytes]) -> bytes:
         """The answer, for which nobody waits once the process hangs."""
         while not answer.done():
             left = side.speaks_by() + self._silence_seconds - time.monotonic()
@@ -226,7 +186,7 @@ class SideWorker:
             await asyncio.wait([answer], timeout=left)
         return answer.result()
 
-    async def _prepared(self, side: _Side, cluster: Cluster | None) -> tuple[str | None, Unstored]:
+    async def _prepared(self, side: Side, cluster: Cluster | None) -> tuple[str | None, Unstored]:
         """Tell the process all that it must hear before a question about the cluster; its name, and what goes with it."""
         if cluster is None:
             return None, Unstored()
@@ -234,13 +194,13 @@ class SideWorker:
         await self._catch_up(side, feed)
         return cluster.name, feed.unstored()
 
-    def _feed_of(self, side: _Side, cluster: Cluster) -> ReplicaFeed:
+    def _feed_of(self, side: Side, cluster: Cluster) -> ReplicaFeed:
         feed = side.replicas.get(cluster.name)
         if feed is None or feed.cluster is not cluster:
             feed = side.replicas[cluster.name] = ReplicaFeed(cluster)
         return feed
 
-    async def _catch_up(self, side: _Side, feed: ReplicaFeed) -> None:
+    async def _catch_up(self, side: Side, feed: ReplicaFeed) -> None:
         """What the process must hear before it can answer; between two slices others have their turn."""
         unsent: deque[asyncio.Future[None]] = deque()
         try:
@@ -263,31 +223,31 @@ class SideWorker:
             self._restart(side)
             raise SideWorkerFailedError("the side worker died") from error
 
-    async def _tell(self, side: _Side, message: Message) -> None:
+    async def _tell(self, side: Side, message: Message) -> None:
         try:
             await self._sent(side, message)
         except OSError as error:
             self._restart(side)
             raise SideWorkerFailedError("the side worker died") from error
 
-    def _sent(self, side: _Side, message: Message) -> asyncio.Future[None]:
+    def _sent(self, side: Side, message: Message) -> asyncio.Future[None]:
         """Done when the process has read the message, or nearly; messages arrive in their order."""
         pickled = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
-        return asyncio.get_running_loop().run_in_executor(self._sender, _send, side.pipe, pickled)
+        return asyncio.get_running_loop().run_in_executor(self._sender, side.pipe.send_bytes, pickled)
 
-    def _started(self, loop: asyncio.AbstractEventLoop) -> _Side:
+    def _started(self, loop: asyncio.AbstractEventLoop) -> Side:
         if self._is_closed:
             raise UnavailableError("SERVER_DRAINING", "the server is shutting down")
         if self._side is not None and self._side.process.poll() is not None:
             self._restart(self._side)
         if self._side is None:
-            self._side = side = _start()
+            self._side = side = started_side()
             threading.Thread(
                 target=self._read, args=(side, loop), name="muster-side-answers", daemon=True
             ).start()
         return self._side
 
-    def _read(self, side: _Side, loop: asyncio.AbstractEventLoop) -> None:
+    def _read(self, side: Side, loop: asyncio.AbstractEventLoop) -> None:
         """Runs in a thread of its own for as long as the process lives, then reaps it."""
         with suppress(EOFError, OSError):
             while True:
@@ -299,18 +259,18 @@ class SideWorker:
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(self._died, side)
 
-    def _died(self, side: _Side) -> None:
+    def _died(self, side: Side) -> None:
         if self._side is side:
             self._restart(side)
 
-    def _restart(self, side: _Side) -> None:
+    def _restart(self, side: Side) -> None:
         """The process is of no use any more; the next question starts another."""
         if self._side is side:
             self._give_up(side)
             if not self._is_closed:
                 self._on_restart()
 
-    def _give_up(self, side: _Side) -> None:
+    def _give_up(self, side: Side) -> None:
         self._side = None
         for feed in side.replicas.values():
             feed.stop()
@@ -336,22 +296,7 @@ class SideWorker:
             self._give_up(self._side)
 
 
-def _start() -> _Side:
-    ours, theirs = Pipe()
-    entry = _ENTRY.format(niceness=NICENESS, path=sys.path, descriptor=theirs.fileno())
-    with theirs:
-        # A group of its own, so that it can be ended with all that it started.
-        process = subprocess.Popen(  # noqa: S603 - our own interpreter and code
-            [sys.executable, "-c", entry],
-            stdin=subprocess.DEVNULL,
-            pass_fds=(theirs.fileno(),),
-            env={**os.environ, **_ONE_THREAD},
-            process_group=0,
-        )
-    return _Side(process, ours)
-
-
-def _news(side: _Side, feed: ReplicaFeed, names: frozenset[str]) -> Iterator[Message]:
+def _news(side: Side, feed: ReplicaFeed, names: frozenset[str]) -> Iterator[Message]:
     """All that the process has to hear about a cluster to be where the cluster is now; made while it is told."""
     for dropped in sorted(side.dropped):
         yield ("drop", dropped)
@@ -371,11 +316,7 @@ def _news(side: _Side, feed: ReplicaFeed, names: frozenset[str]) -> Iterator[Mes
         yield ("follow", name, writes)
 
 
-def _send(pipe: Connection, pickled: bytes) -> None:
-    pipe.send_bytes(pickled)
-
-
-def _resolve(side: _Side, number: int, answer: bytes | None) -> None:
+def _resolve(side: Side, number: int, answer: bytes | None) -> None:
     side.heard = time.monotonic()
     waiter = side.answers.get(number)
     if waiter is None or waiter.done():
