@@ -98,6 +98,13 @@ def test_the_queue_can_be_asked_for_one_state(served: Served) -> None:
     assert [unit["unit"]["name"] for unit in answer["units"]] == ["short"]
 
 
+def test_a_unit_that_nothing_was_decided_about_is_told_without_a_decision(served: Served) -> None:
+    answer = served.view(f"explain?kind=PodGroup&name=short&cluster={CLUSTER}")
+
+    assert answer["queue"]["state"] == "UNIT_STATE_GATED"
+    assert not answer.get("lastDecision")
+
+
 def test_the_topology_nests_domains_and_counts_a_groups_pods(served: Served) -> None:
     asked = f"topology?cluster={CLUSTER}&kind=CompositePodGroup&namespace=default&name=training"
     answer = served.view(asked)

@@ -118,7 +118,8 @@ class Views:
                 cluster=query.cluster, unit=query.ref(), what_would_help=query.text("whatWouldHelp") == "true"
             ),
         )
-        response.last_decision.ClearField("assignments")
+        if response.HasField("last_decision"):
+            response.last_decision.ClearField("assignments")
         return response
 
     async def _decisions(self, query: Query) -> Message:

@@ -30,10 +30,10 @@ def fitted(cluster: str, record: DecisionRecord) -> decision_pb2.Decision:
         return decision
     decision.ClearField("assignments")
     decision.assignments_omitted = True
-    if decision.ByteSize() > PAGE_BYTES:
+    if decision.ByteSize() > PAGE_BYTES and decision.HasField("preemption"):
         decision.preemption.ClearField("reprieved")
         decision.preemption.ClearField("nominations")
-    if decision.ByteSize() > PAGE_BYTES:
+    if decision.ByteSize() > PAGE_BYTES and decision.HasField("result"):
         decision.result.ClearField("children")
     return decision
 

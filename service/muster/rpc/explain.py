@@ -34,10 +34,11 @@ async def explain(engine: SchedulingEngine, request: pb.ExplainRequest) -> pb.Ex
 
 def _fit(response: pb.ExplainResponse) -> None:
     """Take off what would make it larger than a response may be: columns of pods first, then the groups' old results."""
-    if response.ByteSize() > PAGE_BYTES:
-        response.last_decision.ClearField("assignments")
-        response.last_decision.assignments_omitted = True
-    if response.ByteSize() > PAGE_BYTES:
-        response.last_decision.ClearField("result")
+    if response.HasField("last_decision"):
+        if response.ByteSize() > PAGE_BYTES:
+            response.last_decision.ClearField("assignments")
+            response.last_decision.assignments_omitted = True
+        if response.ByteSize() > PAGE_BYTES:
+            response.last_decision.ClearField("result")
     if response.ByteSize() > PAGE_BYTES:
         response.result.ClearField("children")

@@ -41,6 +41,19 @@ def test_the_columns_of_the_largest_decisions_are_left_out_first() -> None:
     assert [each.assignments_omitted for each in message.decisions] == [False, True, False]
 
 
+def test_what_is_left_out_leaves_no_empty_part_where_there_was_none() -> None:
+    decision = Decision(
+        ObjectKey("PodGroup", "default", "g"), DecisionCode.UNSCHEDULABLE, message="x" * PAGE_BYTES
+    )
+    long = DecisionRecord("", 0, 7, decision)
+
+    [told] = encode_simulation("c", answer(long)).decisions
+
+    assert told.assignments_omitted
+    assert not told.HasField("preemption")
+    assert not told.HasField("result")
+
+
 def test_use_is_told_as_quantities_and_shares() -> None:
     domain = DomainUse(("rack", "r1"), 2, (CPU,))
 

@@ -144,9 +144,11 @@ def _without_assignments(decision: decision_pb2.Decision) -> None:
 
 
 def _without_preemption_columns(decision: decision_pb2.Decision) -> None:
-    decision.preemption.ClearField("reprieved")
-    decision.preemption.ClearField("nominations")
+    if decision.HasField("preemption"):
+        decision.preemption.ClearField("reprieved")
+        decision.preemption.ClearField("nominations")
 
 
 def _without_children(decision: decision_pb2.Decision) -> None:
-    decision.result.ClearField("children")
+    if decision.HasField("result"):
+        decision.result.ClearField("children")
