@@ -65,7 +65,7 @@ function group(result) {
   const title = [
     object(ref),
     status(result.status, "GROUP_STATUS_"),
-    h("span", { class: "held" }, `${result.satisfiedCount} of ${result.requiredCount} ${children.length ? "groups" : "pods"}`),
+    h("span", { class: "held" }, `${result.satisfiedCount} of ${count(result.requiredCount, ref.kind === "CompositePodGroup" ? "group" : "pod")}`),
     result.domainKey ? h("span", { class: "domain-name" }, `${result.domainKey}=${result.domainValue || "none"}`) : null,
   ];
   const body = [counts(result), own.length ? h("ul", { class: "reasons" }, own.map(reasonLine)) : null, tried(domains)];
