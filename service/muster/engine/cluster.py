@@ -88,6 +88,7 @@ class Cluster:
         self.priority_classes = PriorityClasses()
         self._created = created
         self._writes: ClusterWrites | None = None
+        self._stored_units: set[ObjectKey] = set()
 
     def load(self, loaded: LoadedCluster) -> None:
         """Take over what the store holds."""
@@ -106,6 +107,7 @@ class Cluster:
                 self.count_budget(budget)
         self.refresh_priority_classes()
         self.queue.load(loaded.units)
+        self._stored_units.update(self.queue.rows)
         running = self.disruption.running | self.disruption.leaving
         self.waits.load(loaded.waits, nominated_pods(self), running)
         self.failed_bindings.load(loaded.failed_bindings)
@@ -231,6 +233,8 @@ class Cluster:
         taken, self._writes = self._writes, None
         if taken is not None:
             taken.revision = self.state.revision
+            self._stored_units.difference_update(taken.unit_removals)
+            self._stored_units.update(taken.unit_puts)
         return taken
 
     @property
@@ -262,7 +266,9 @@ class Cluster:
         writes = self.writes()
         if row is None:
             writes.unit_puts.pop(key, None)
-            writes.unit_removals.add(key)
+            # Most units come and go between two transactions: the store never hears of them.
+            if key in self._stored_units:
+                writes.unit_removals.add(key)
         else:
             writes.unit_removals.discard(key)
             writes.unit_puts[key] = row
