@@ -44,11 +44,11 @@ def validate(sent: ClusterObject | PodBatch, pod_rules: PodRules | None = None) 
     """
     rules = pod_rules or PodRules()
     if isinstance(sent, Pod):
-        faults: Iterable[Violation] = rules.pod_faults(sent)
+        faults = rules.pod_faults(sent)
     elif isinstance(sent, PodBatch):
         faults = rules.batch_faults(sent)
     else:
-        faults = _FAULTS[type(sent)](sent)
+        faults = tuple(_FAULTS[type(sent)](sent))
     return name_in_texts(subject_of(sent), faults) if faults else []
 
 
