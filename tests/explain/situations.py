@@ -254,7 +254,7 @@ SITUATIONS = (
         "INSUFFICIENT_CPU",
         1,
         {"examples": "a"},
-        ("give up the room that is kept for 1 nominated pod of other units",),
+        ("give up the room that is kept for 1 pod of other units",),
         promised=("a",),
     ),
     Situation(

@@ -57,5 +57,5 @@ def test_room_that_is_kept_for_others_is_counted_and_no_more_of_it_than_needed_i
     told = world.explained()
 
     assert told.root["ROOM_PROMISED"].details == {"pods": "2"}
-    assert "give up the room that is kept for 2 nominated pods of other units" in told.messages
+    assert "give up the room that is kept for 2 pods of other units" in told.messages
     assert_true(world, told)

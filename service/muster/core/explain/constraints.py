@@ -134,13 +134,12 @@ def _schedules_with(trials: Trials, opened: list[str]) -> bool:
 
 
 def _released(trials: Trials) -> Iterator[Help]:
-    """Room that is kept for nominated pods of others."""
+    """Room that is kept for pods of others, nominated or with a reservation."""
     number = len(trials.unit.promised.node_names)
     if number and trials.thorough(varied(trials.unit, promised=PromisedRoom())).fits:
-        pods = f"{number} nominated {'pod' if number == 1 else 'pods'}"
         yield Help(
             HelpCode.RELEASE_ROOM,
-            f"give up the room that is kept for {pods} of other units",
+            f"give up the room that is kept for {number_of(number, 'pod')} of other units",
             count=number,
             size=number,
             proved=False,

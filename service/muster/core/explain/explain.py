@@ -26,6 +26,7 @@ from muster.core.explain.preemption import preemption_reasons
 from muster.core.explain.telling_recursion import TellingRecursion
 from muster.core.framework import Profile
 from muster.core.lockstep import Lockstep
+from muster.core.messages import number_of
 from muster.core.observer import NullObserver
 from muster.core.pod_placement import placer_of
 from muster.core.preemption_units import DisruptionUnits
@@ -100,8 +101,8 @@ def _first_failure(result: GroupResult) -> list[Reason]:
         "unschedulable": str(blamed.unschedulable),
         "unresolvable": str(blamed.unresolvable),
     }
-    noun = "groups" if blamed.children else "pods"
-    text = f"level {level} fails first: {blamed.key}, {blamed.satisfied} of {blamed.required} {noun} hold"
+    needed = number_of(blamed.required, "group" if blamed.children else "pod")
+    text = f"level {level} fails first: {blamed.key}, {blamed.satisfied} of {needed} hold"
     return [Reason(FIRST_FAILURE, text, 0, details)]
 
 
@@ -109,7 +110,7 @@ def _promised(unit: Unit, result: GroupResult) -> list[Reason]:
     number = len(unit.promised.node_names)
     if not number or result.status not in UNSUCCESSFUL:
         return []
-    text = f"room of {number} nominated {'pod' if number == 1 else 'pods'} of other units is kept for them"
+    text = f"room is kept for {number_of(number, 'pod')} of other units"
     return [Reason(ROOM_PROMISED, text, 0, {"pods": str(number)})]
 
 

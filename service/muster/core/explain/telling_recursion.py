@@ -150,8 +150,8 @@ def domain_reason(domain: Domain, result: GroupResult, status: Status, *, pruned
         "held": str(result.satisfied),
         "required": str(result.required),
     }
-    noun = "groups" if result.children else "pods"
-    text = f"{domain.key}={domain.value}: {result.satisfied} of {result.required} {noun} fit"
+    needed = number_of(result.required, "group" if result.children else "pod")
+    text = f"{domain.key}={domain.value}: {result.satisfied} of {needed} fit"
     blamed, _ = first_failure(result) or (result, 1)
     if blamed is not result:
         details |= {"blamedKind": blamed.key.kind, "blamed": blamed.key.name}
