@@ -31,6 +31,7 @@ class SideReadiness:
         self._side = side
         self._services = services
         self._seen = self._revisions()
+        self._failed: set[str] = set()
 
     async def run(self) -> None:
         """Keep it ready, for ever."""
@@ -42,11 +43,12 @@ class SideReadiness:
         """Have it follow what has become quiet since the last time, and is worth it."""
         quiet = self._quiet()
         for cluster in _worth_it(service.cluster for service in self._services.values()):
-            if cluster.name not in quiet:
+            if cluster.name not in quiet - self._failed:
                 continue
             try:
                 await self._side.make_ready(cluster)
-            except Exception:  # noqa: BLE001 - questions then wait, as they would have without all this
+            except Exception:  # noqa: BLE001 - its questions then wait, as they would have without all this
+                self._failed.add(cluster.name)
                 _LOG.exception("the side worker could not be made ready for cluster %s", cluster.name)
 
     def _quiet(self) -> set[str]:
