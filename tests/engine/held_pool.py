@@ -38,3 +38,18 @@ class HeldPool(WorkerPool):
         held, self.held = self.held, []
         for each in held:
             each.set()
+
+
+class BusyPool(HeldPool):
+    """Decides only when the test lets it, on the arrays as they are then, as a pool does whose worker was busy."""
+
+    async def decide(
+        self, cluster: str, feed: ArrayFeed, unit: Callable[[], Unit], profile: Profile, *, is_recording: bool
+    ) -> WorkerAnswer:
+        unit()
+        free = asyncio.Event()
+        self.held.append(free)
+        await free.wait()
+        asked, snapshot = unit(), feed.flush()
+        _, decision, events = decide_on(snapshot, asked, profile, is_recording=is_recording)
+        return WorkerAnswer(decision, events, snapshot.version)

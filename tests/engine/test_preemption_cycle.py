@@ -12,7 +12,7 @@ import pytest
 from muster.core.decision import DecisionCode
 from muster.engine import registry
 from muster.engine.ports import DecisionRecord, UnitState
-from tests.engine.held_pool import HeldPool
+from tests.engine.held_pool import BusyPool, HeldPool
 from tests.engine.tree_cluster import leaf, node, pods
 from tests.properties.tree_engine import MOST_STEPS, TreeEngine, all_pods
 
@@ -22,9 +22,11 @@ MEMBERS = pods(HIGH, 2, priority=10)
 
 
 @pytest.fixture
-async def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[TreeEngine]:
-    """A node that two pods of low priority fill, and a gang that a worker has in hand."""
-    monkeypatch.setattr(registry, "WorkerPool", HeldPool)
+async def engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> AsyncIterator[TreeEngine]:
+    """A node that two pods of low priority fill, and a gang that a worker has in hand, or that waits for one."""
+    monkeypatch.setattr(registry, "WorkerPool", getattr(request, "param", HeldPool))
     running = TreeEngine(str(tmp_path))
     await running.start()
     await running.apply([node("n", cpu=2), *LOW])
@@ -110,3 +112,17 @@ async def test_a_restart_in_the_middle_decides_again(engine: TreeEngine) -> None
     await engine.rest()
 
     assert bound(engine) == {"high-0", "high-1"}
+
+
+@pytest.mark.parametrize("engine", [BusyPool], indirect=True)
+async def test_a_unit_that_waits_for_its_worker_lets_a_higher_one_go_first_and_is_not_evicted_for_it(
+    engine: TreeEngine,
+) -> None:
+    top = leaf("top", 2, priority=20)
+    await engine.apply([top, *pods(top, 2, priority=20)])
+    await engine.delete([pod.key for pod in LOW], force=True)
+
+    await engine.rest()
+
+    assert bound(engine) == {"top-0", "top-1"}
+    assert {pod.name for pod in all_pods(engine.state)} == {"top-0", "top-1", "high-0", "high-1"}

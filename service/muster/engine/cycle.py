@@ -199,6 +199,11 @@ class CycleRunner:
                 self._commit(row, unit, decision, verdict)
                 return
             self._drop(verdict)
+            if self._cluster.queue.is_overtaken(row.key):
+                # It would have to be evicted from what it takes now.
+                if self._cluster.queue.step_back(row.key, caller):
+                    self._settle(row.key)
+                return
         self._commit_error(row, f"the cluster changed during each of {ATTEMPTS} cycles")
 
     async def verdict(self, unit: Unit) -> Verdict:
@@ -255,9 +260,13 @@ class CycleRunner:
         pods = pods_by_ordinal(cluster, unit)
         self._probes.tell(unit.key, uncommitted(cluster, pods, verdict, fitting(decision), now_us))
         if cluster.queue.landed(unit.key):
-            mutation = Mutation(cluster, now_us)
-            settle_unit(mutation, unit.key)
-            mutation.finish()
+            self._settle(unit.key)
+
+    def _settle(self, key: ObjectKey) -> None:
+        """Look at a unit anew that changed while it was in flight."""
+        mutation = Mutation(self._cluster, self._tools.clock.now_us())
+        settle_unit(mutation, key)
+        mutation.finish()
 
     def _exists(self, key: ObjectKey) -> bool:
         return self._cluster.state.get(key) is not None and key in self._cluster.queue.rows

@@ -104,6 +104,7 @@ class _Asked:
             self.is_outdated = True
         else:
             self.plain = unit
+            self.is_outdated = self.is_outdated or self.cluster.queue.is_overtaken(key)
 
 
 class Decider:

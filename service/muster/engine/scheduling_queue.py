@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 
 from muster.core.needs import Needs
 from muster.engine.backoff import SECOND_US, backoff_end_us, full_second, no_later_than_now, timer_us
 from muster.engine.changes import Change
+from muster.engine.flight import Flight
 from muster.engine.ports import QueuedUnit, UnitState
+from muster.engine.queue_causes import TIMED, cause_of
 from muster.engine.queueing_hints import EventKind
 from muster.engine.telemetry_port import EngineTelemetry, NullTelemetry
 from muster.engine.waiting_units import WaitingUnits
@@ -27,23 +28,6 @@ from muster.model.variations import varied
 Order = tuple[int, int, int, ObjectKey]
 
 _NOBODY = NullTelemetry()
-_TIMED = {
-    UnitState.BACKOFF: "BackoffComplete",
-    UnitState.UNSCHEDULABLE: "UnschedulableTimeout",
-    UnitState.WAITING_FOR_PREEMPTION: "RestComplete",
-}
-
-
-@dataclass(slots=True)
-class _Flight:
-    """A unit that a worker has: whether it changed, and what happened around it, since its snapshot.
-
-    is_asked_for: a caller or the safety net wants a decision, even if it can but be the last one again.
-    """
-
-    is_asked_for: bool
-    changed: bool = False
-    events: dict[EventKind, None] = field(default_factory=dict)
 
 
 class SchedulingQueue:
@@ -60,7 +44,7 @@ class SchedulingQueue:
         self._active: list[Order] = []
         self._timers: list[tuple[int, ObjectKey]] = []
         self._front: dict[ObjectKey, int] = {}
-        self._in_flight: dict[ObjectKey, _Flight] = {}
+        self._in_flight: dict[ObjectKey, Flight] = {}
         self._waiting = WaitingUnits()
         self._retries: dict[ObjectKey, None] = {}
         self._callers: dict[ObjectKey, str] = {}
@@ -153,16 +137,37 @@ class SchedulingQueue:
 
     def pop(self) -> QueuedUnit | None:
         """The next unit to try, now in flight; None if no unit is active."""
-        while self._active:
-            order = heapq.heappop(self._active)
-            row = self.rows.get(order[3])
-            if row is None or row.state is not UnitState.ACTIVE or row.key in self._in_flight:
-                continue
-            if self.order(row) != order:
-                continue
-            self._in_flight[row.key] = _Flight(self._wanted.pop(row.key, False))
+        row = self._first()
+        if row is not None:
+            heapq.heappop(self._active)
+            self._in_flight[row.key] = Flight(self._wanted.pop(row.key, False))
             self._front.pop(row.key, None)
-            return row
+        return row
+
+    def is_overtaken(self, key: ObjectKey) -> bool:
+        """Whether a unit of higher priority became ready while this one is in flight."""
+        row, first = self.rows.get(key), self._first()
+        return row is not None and first is not None and first.priority > row.priority
+
+    def step_back(self, key: ObjectKey, caller: str) -> bool:
+        """Put the unit in flight, whose trace context was taken, back in line as it was; True as of `landed`."""
+        if self.is_asked_for(key):
+            self._front[key] = 0
+            self._wanted[key] = True
+        self._callers[key] = caller
+        return self.landed(key)
+
+    def _is_next(self, row: QueuedUnit) -> bool:
+        is_ready = row.state is UnitState.ACTIVE and row.key not in self._in_flight
+        return is_ready and self.order(row) == self._active[0]
+
+    def _first(self) -> QueuedUnit | None:
+        """The next unit to try; what is out of date before it is dropped from the line."""
+        while self._active:
+            row = self.rows.get(self._active[0][3])
+            if row is not None and self._is_next(row):
+                return row
+            heapq.heappop(self._active)
         return None
 
     def take_caller(self, key: ObjectKey) -> str:
@@ -314,7 +319,7 @@ class SchedulingQueue:
             else:
                 early = row.attempts > 1 and row.not_before_us > now_us
                 state = UnitState.BACKOFF if early else UnitState.ACTIVE
-                self._move(varied(row, state=state), _cause(helping))
+                self._move(varied(row, state=state), cause_of(helping))
 
     def due(self, now_us: int) -> bool:
         """Move on all units whose time has come; True if one became active."""
@@ -327,7 +332,7 @@ class SchedulingQueue:
             if row.state is UnitState.UNSCHEDULABLE:
                 self._wanted[key] = True
             if row.state is not UnitState.WAITING_FOR_PREEMPTION or key in self._retries:
-                self._move(varied(row, state=UnitState.ACTIVE), _TIMED[row.state])
+                self._move(varied(row, state=UnitState.ACTIVE), TIMED[row.state])
                 woken = True
         return woken
 
@@ -392,8 +397,3 @@ class SchedulingQueue:
         at_us = timer_us(row)
         if at_us:
             heapq.heappush(self._timers, (at_us, row.key))
-
-
-def _cause(event: EventKind) -> str:
-    """NODE_ADDED as metrics name it: NodeAdded."""
-    return event.name.title().replace("_", "")
