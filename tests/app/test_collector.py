@@ -79,3 +79,12 @@ async def test_without_an_idle_moment_it_is_done_in_the_end(collector: Collector
         await asyncio.sleep(0)
 
     assert garbage.is_set()
+
+
+def test_what_starts_without_a_collector_has_one_once_it_is_settled() -> None:
+    gc.disable()
+    try:
+        Collector().settle()
+        assert gc.isenabled()
+    finally:
+        gc.enable()

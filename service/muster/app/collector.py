@@ -35,9 +35,10 @@ class Collector:
     _looked: float = 0.0
 
     def settle(self) -> None:
-        """Look through all, and take what there is out of sight for good."""
+        """Look through all, and take what there is out of sight for good; who starts without a collector has one now."""
         gc.collect()
         gc.freeze()
+        gc.enable()
         gc.set_threshold(YOUNG, _EVERY_OTHER, _NEVER)
         self._elders, self._looked = _looks_at_elders(), time.monotonic()
 
