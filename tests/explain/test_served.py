@@ -94,19 +94,19 @@ def test_a_help_that_is_carried_out_gets_the_gang_scheduled(service: Service, cl
     assert [reason.code for reason in after.result.reasons] == ["NOTHING_PENDING"]
 
 
+@pytest.mark.parametrize("level", [1, 2, 3])
 def test_a_unit_that_waits_for_its_victims_is_told_which_pods_have_to_leave(
-    service: Service, cluster: str
+    service: Service, cluster: str, level: int
 ) -> None:
     low = member("low", "")
     low.pod.spec.ClearField("scheduling_group")
     low.pod.spec.termination_grace_period_seconds = 600
     apply(service, cluster, node("n", cpu="2"), low)
     service.scheduler.Schedule(spb.ScheduleRequest(cluster=cluster, unit=ref("low", "Pod")))
-    crew, *members = gang("crew", 2)
-    crew.pod_group.spec.priority = 5
-    for each in members:
-        each.pod.spec.priority = 5
-    apply(service, cluster, crew, *members)
+    crew = below(level, *gang("crew", 2))
+    for each in crew:
+        getattr(each, each.WhichOneof("kind") or "").spec.priority = 5
+    apply(service, cluster, *crew)
     decided(service, cluster, "crew")
 
     answer = explain(service, cluster, ref("crew"), helps=True)
