@@ -11,6 +11,7 @@ from typing import Any
 from prometheus_client.metrics import MetricWrapperBase
 
 from muster.telemetry.metrics import Metrics
+from muster.telemetry.tallies import Distribution, Tally
 from tests.docker.container_files import DOCKER, document
 
 DASHBOARD = DOCKER / "grafana" / "muster.json"
@@ -66,6 +67,11 @@ def exported() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {name: set() for name in OF_PROMETHEUS}
     for metric in vars(Metrics()).values():
         if isinstance(metric, MetricWrapperBase):
-            for suffix in SUFFIXES[str(metric._type)]:
-                found[metric._name + suffix] = set(metric._labelnames)
+            described = [(metric._name, metric._type, metric._labelnames)]
+        elif isinstance(metric, Tally | Distribution):
+            described = [(family.name, family.type, metric._labels) for family in metric.collect()]
+        else:
+            continue
+        for name, kind, labels in described:
+            found |= {name + suffix: set(labels) for suffix in SUFFIXES[str(kind)]}
     return found

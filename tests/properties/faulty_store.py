@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
+from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import Any
 
 from sqlalchemy import Connection, event
 from sqlalchemy.exc import OperationalError
 
+from muster.store.bulk import Row
+from muster.store.sqlite import SqliteBulk, _Statement
 from muster.store.store import SqlStore
 
 MOST_PAGES = 10**9
@@ -40,6 +43,18 @@ class Fault(Enum):
     """The next reading fails."""
 
 
+class CountedBulk(SqliteBulk):
+    """Tells of each of its statements, of which SQLAlchemy tells nobody."""
+
+    def __init__(self, executed: Callable[[], None]) -> None:
+        super().__init__()
+        self._executed = executed
+
+    def _run(self, connection: Connection, statement: _Statement, rows: Sequence[Row]) -> int:
+        self._executed()
+        return super()._run(connection, statement, rows)
+
+
 class FaultyStore(SqlStore):
     """`arm` has a fault strike once, the writer's after some statements. `struck` counts the faults that did."""
 
@@ -49,6 +64,7 @@ class FaultyStore(SqlStore):
         self._armed: list[tuple[Fault, int]] = []
         self._statements = 0
         backend = self._database._backend
+        self._database.bulk = CountedBulk(self._executed)
         event.listen(backend.writer, "begin", self._begun)
         event.listen(backend.writer, "before_cursor_execute", self._executed)
         event.listen(backend.writer, "commit", self._committing)

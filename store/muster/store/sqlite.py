@@ -10,6 +10,7 @@ import fcntl
 import os
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from functools import cache, cached_property
 from itertools import chain
 from operator import itemgetter
@@ -161,21 +162,21 @@ class SqliteBulk:
         """How many rows were concerned. Past SQLAlchemy but for its errors: what it does around a run takes as long as the run."""
         if not rows:
             return 0
-        cursor = connection.connection.cursor()
         concerned = start = 0
-        for size in ROWS_A_STATEMENT:
-            end = start + (len(rows) - start) // size * size
-            if end > start:
-                text = self._text(statement, size)
-                try:
-                    cursor.executemany(text, _in_one(rows[start:end], size))
-                except sqlite3.Error as error:
-                    raise DBAPIError.instance(
-                        text, None, error, sqlite3.Error, dialect=connection.dialect
-                    ) from error
-                concerned += cursor.rowcount
-                start = end
-        cursor.close()
+        # A cursor that an error leaves open would keep a connection that is closed in its transaction.
+        with closing(connection.connection.cursor()) as cursor:
+            for size in ROWS_A_STATEMENT:
+                end = start + (len(rows) - start) // size * size
+                if end > start:
+                    text = self._text(statement, size)
+                    try:
+                        cursor.executemany(text, _in_one(rows[start:end], size))
+                    except sqlite3.Error as error:
+                        raise DBAPIError.instance(
+                            text, None, error, sqlite3.Error, dialect=connection.dialect
+                        ) from error
+                    concerned += cursor.rowcount
+                    start = end
         return concerned
 
     def _text(self, statement: _Statement, size: int) -> str:
