@@ -4,10 +4,11 @@ from collections.abc import Callable
 
 import pytest
 from sqlalchemy import Connection, event
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import IntegrityError, OperationalError
 
 from muster.engine.ports import HistoryBounds, StoreUnavailableError
 from muster.store.store import SqlStore
+from muster.store.tables import requests
 from tests.contract.ledger import Ledger, gang
 
 
@@ -51,3 +52,22 @@ def test_the_next_commit_finds_no_transaction_whose_commit_failed(
     added = after.committed_add(gang("b", 1))
 
     assert list(after.objects().values()) == [*made, *added]
+
+
+def test_a_connection_that_is_given_up_takes_its_transaction_along_though_an_error_is_kept(
+    store: SqlStore, ledger: Ledger
+) -> None:
+    made = ledger.committed_add(gang("a", 1))
+    database = store._database
+    row = (1, "Apply", None, b"", b"", 0)
+    with pytest.raises(IntegrityError) as kept, database.write() as connection:
+        database.bulk.insert(connection, requests, [row])
+    breaks_once(store, "commit", OperationalError("COMMIT", {}, Exception("disk I/O error")))
+
+    with pytest.raises(StoreUnavailableError):
+        ledger.committed_add(gang("lost", 1))
+    after = Ledger(store)
+    added = after.committed_add(gang("b", 1))
+
+    assert list(after.objects().values()) == [*made, *added]
+    assert kept.value is not None
