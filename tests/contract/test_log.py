@@ -182,6 +182,18 @@ def test_a_value_that_is_used_again_before_it_is_forgotten_stays(store: SqlStore
     assert [change.object for change in store.read_log("main", 2, 10)[0].changes] == again
 
 
+def test_a_value_that_was_forgotten_is_stored_again_by_who_knew_it(store: SqlStore, ledger: Ledger) -> None:
+    kept = ledger.committed_add(gang("kept", 1))
+    lost = [replace(gang("a", 1)[0], labels={"own": "label"})]
+    ledger.committed_remove(ledger.committed_add(lost))
+    ledger.compact(HistoryBounds(log_before_revision=100))
+
+    again = ledger.committed_add([replace(lost[0], name="b")])
+    more = ledger.committed_add([replace(kept[0], name="c")])
+
+    assert list(ledger.objects().values()) == [*kept, *again, *more]
+
+
 def test_compaction_never_goes_beyond_the_end_nor_back(store: SqlStore, ledger: Ledger) -> None:
     ledger.committed_add(gang("a", 1))
     _compact(ledger, 100)

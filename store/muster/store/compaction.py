@@ -14,7 +14,7 @@ from itertools import islice
 from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, tuple_, update
 
 from muster.engine.ports import HistoryBounds, UnusedValues
-from muster.store.bulk import Bulk, Row
+from muster.store.bulk import Bulk
 from muster.store.revisions import add_uses
 from muster.store.tables import (
     TABLES_OF_A_CLUSTER,
@@ -116,30 +116,30 @@ def find_unused(connection: Connection, cluster_id: int) -> UnusedValues:
 
 def forget_unused(
     connection: Connection, bulk: Bulk, cluster_id: int, unused: UnusedValues
-) -> UnusedValues | None:
-    """Remove some of them, unless something has come to refer to them since; those that are left, if any."""
+) -> tuple[UnusedValues | None, Table, set[int]]:
+    """Remove some of them, unless something has come to refer to them since; those that are left, if any, and what went."""
     since = _logged(connection, cluster_id, unused.revision)
     if unused.specs:
-        now = _now_unused(connection, cluster_id, unused.specs, pods.c.spec_id, since.specs)
-        bulk.delete(connection, pod_specs, now)
+        table, now = pod_specs, _now_unused(connection, cluster_id, unused.specs, pods.c.spec_id, since.specs)
         left = replace(unused, specs=unused.specs[VALUES_AT_ONCE:])
     elif unused.metadata:
-        now = _now_unused(connection, cluster_id, unused.metadata, pods.c.metadata_id, since.metadata)
-        bulk.delete(connection, pod_metadata, now)
+        column, logged = pods.c.metadata_id, since.metadata
+        table, now = pod_metadata, _now_unused(connection, cluster_id, unused.metadata, column, logged)
         left = replace(unused, metadata=unused.metadata[VALUES_AT_ONCE:])
     else:
-        now = _now_unused(connection, cluster_id, unused.statuses, pods.c.status_id, since.statuses)
-        bulk.delete(connection, pod_statuses, now)
+        column, logged = pods.c.status_id, since.statuses
+        table, now = pod_statuses, _now_unused(connection, cluster_id, unused.statuses, column, logged)
         left = replace(unused, statuses=unused.statuses[VALUES_AT_ONCE:])
-    return left if left.specs or left.metadata or left.statuses else None
+    bulk.delete(connection, table, [(cluster_id, value_id) for value_id in now])
+    return left if left.specs or left.metadata or left.statuses else None, table, now
 
 
 def _now_unused(
     connection: Connection, cluster_id: int, ids: Iterable[int], column: ColumnElement[int], logged: set[int]
-) -> list[Row]:
-    """Keys of the first of the ids that neither the log nor a pod refers to by now."""
+) -> set[int]:
+    """The first of the ids, without those that the log or a pod refers to by now."""
     used = logged.union(_of_pods(connection, cluster_id, column))
-    return [(cluster_id, value_id) for value_id in islice(ids, VALUES_AT_ONCE) if value_id not in used]
+    return {value_id for value_id in islice(ids, VALUES_AT_ONCE) if value_id not in used}
 
 
 def _logged(connection: Connection, cluster_id: int, after_revision: int) -> UsedIds:

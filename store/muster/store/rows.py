@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, Table, bindparam, select
 
 from muster.model.pod import Pod
 from muster.model.variations import variation
@@ -87,6 +87,12 @@ class PodRows:
         for values in (self._specs, self._metadata, self._statuses):
             bulk.insert(connection, values.table, values.new_rows)
             values.new_rows = []
+
+    def forget(self, table: Table, ids: set[int]) -> None:
+        """These values of the table are not in the store any more."""
+        for values in (self._specs, self._metadata, self._statuses):
+            if values.table is table:
+                values.forget(ids)
 
     def trim(self) -> None:
         for values in (self._specs, self._metadata, self._statuses):

@@ -180,14 +180,17 @@ class SqlStore:
 
     def forget_unused(self, cluster: str, token: int, unused: UnusedValues) -> UnusedValues | None:
         """Delete some of these values that still are unused, in one transaction; what is left. Raises FencedError."""
+        # The ids of values that are gone must not be used again; after an error it is not known which they are.
+        known = self._known.pop(cluster, None)
         with self._database.write() as connection:
             leases.fence(connection, cluster, token)
             cluster_id = _id_of(connection, cluster)
             if cluster_id is None:
                 return None
-            left = compaction.forget_unused(connection, self._database.bulk, cluster_id, unused)
-        # The ids of values that are gone must not be used again.
-        self._known.pop(cluster, None)
+            left, table, gone = compaction.forget_unused(connection, self._database.bulk, cluster_id, unused)
+        if known is not None:
+            known.pod_rows.forget(table, gone)
+            self._known[cluster] = known
         return left
 
     def list_clusters(self) -> list[str]:

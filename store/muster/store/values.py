@@ -105,6 +105,11 @@ class ValueIds:
             self._of_digest.clear()
             self._knows_all = False
 
+    def forget(self, ids: set[int]) -> None:
+        """These are not in the store any more."""
+        self._of_object = {key: known for key, known in self._of_object.items() if known[1] not in ids}
+        self._of_digest = {key: known for key, known in self._of_digest.items() if known not in ids}
+
     def _id_of_digest(self, digest: bytes, body: bytes) -> int:
         value_id = self._of_digest.get(digest)
         if value_id is None:
