@@ -168,6 +168,7 @@ class _Replay:
         self._groups: dict[str, SpanRecord] = {}
 
     def run(self) -> list[SpanRecord]:
+        """All spans of the cycle, once: its own, those inside as they were entered, that of its commit if it had one."""
         offset = self._cycle.trace.wall_offset
         at = self._cycle.trace.started_at
         for kind, told_at, *rest in self._cycle.told:
