@@ -48,9 +48,11 @@ class Ledger:
 
     def compact(self, bounds: HistoryBounds) -> int:
         """Forget all that is beyond the bounds, and all values that nothing uses; in how many slices."""
-        slices = 1
-        while self._store.compact(self.cluster, self.token, bounds):
+        slices = 0
+        old = self._store.find_old(self.cluster, bounds)
+        while old is not None:
             slices += 1
+            old = self._store.forget_old(self.cluster, self.token, old)
         unused = self._store.find_unused(self.cluster)
         while unused is not None:
             slices += 1

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Connection, event
 from sqlalchemy.exc import IntegrityError, OperationalError
 
-from muster.engine.ports import HistoryBounds, StoreUnavailableError
+from muster.engine.ports import OldHistory, StoreUnavailableError
 from muster.store.store import SqlStore
 from muster.store.tables import requests
 from tests.contract.ledger import Ledger, gang
@@ -35,13 +35,13 @@ def test_the_next_commit_finds_no_transaction_that_broke_as_it_began(store: SqlS
     assert list(after.objects().values()) == [*made, *added]
 
 
-@pytest.mark.parametrize("act", ["compact", "commit"])
+@pytest.mark.parametrize("act", ["forget", "commit"])
 def test_the_next_commit_finds_no_transaction_whose_commit_failed(
     store: SqlStore, ledger: Ledger, act: str
 ) -> None:
     made = ledger.committed_add(gang("a", 1))
     acts: dict[str, Callable[[], object]] = {
-        "compact": lambda: store.compact("main", ledger.token, HistoryBounds()),
+        "forget": lambda: store.forget_old("main", ledger.token, OldHistory()),
         "commit": lambda: ledger.committed_add(gang("lost", 1)),
     }
     breaks_once(store, "commit", OperationalError("COMMIT", {}, Exception("disk I/O error")))

@@ -10,7 +10,7 @@ from sqlalchemy import create_engine
 from muster.engine.ports import (
     FailedBinding,
     FencedError,
-    HistoryBounds,
+    OldHistory,
     PreemptionWait,
     RequestRecord,
     StoreUnavailableError,
@@ -161,17 +161,16 @@ def test_clusters_that_are_acquired_together_each_have_their_token_raised(store:
     assert store.acquire("main") == 3
 
 
-@pytest.mark.parametrize("act", ["commit", "compact", "forget_unused", "delete"])
+@pytest.mark.parametrize("act", ["commit", "forget_old", "forget_unused", "delete"])
 def test_an_owner_that_was_replaced_changes_nothing(store: SqlStore, act: str) -> None:
     old = Ledger(store)
     made = old.committed_add(gang("a", 1))
     store.acquire("main")
     writes = old.writes()
     old.add(writes, gang("b", 1))
-    bounds = HistoryBounds(log_before_us=9, requests_before_us=9, decisions_before_us=9)
     acts: dict[str, Callable[[], object]] = {
         "commit": lambda: old.commit(writes),
-        "compact": lambda: store.compact("main", old.token, bounds),
+        "forget_old": lambda: store.forget_old("main", old.token, OldHistory(log_to=1)),
         "forget_unused": lambda: store.forget_unused("main", old.token, UnusedValues(1)),
         "delete": lambda: store.delete_cluster("main", old.token),
     }

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import create_engine, func, select, table, text
 
-from muster.engine.ports import Change, EventType, HistoryBounds, LogEntry
+from muster.engine.ports import Change, EventType, HistoryBounds, LogEntry, OldHistory
 from muster.model.objects import ClusterObject
 from muster.model.pod import Pod, PodStatus
 from muster.store import compaction, values
@@ -170,7 +170,7 @@ def test_compaction_is_done_in_slices_whatever_they_are_of(
 
 def test_a_value_that_is_used_again_before_it_is_forgotten_stays(store: SqlStore, ledger: Ledger) -> None:
     ledger.committed_remove(ledger.committed_add(gang("a", 1)))
-    store.compact("main", ledger.token, HistoryBounds(log_before_revision=100))
+    store.forget_old("main", ledger.token, OldHistory(log_to=2))
     unused = store.find_unused("main")
     assert unused is not None
 
@@ -247,3 +247,13 @@ def test_values_beyond_what_is_remembered_are_found_in_the_store(
 
     assert _count(store_url, "pod_metadata") == 3
     assert len(ledger.objects()) == 6
+
+
+def test_what_is_not_beyond_the_bounds_costs_no_transaction(store: SqlStore, ledger: Ledger) -> None:
+    ledger.committed_add(gang("a", 1))
+    bounds = HistoryBounds(log_before_revision=2)
+    before = store.find_old("main", bounds)
+    ledger.compact(bounds)
+
+    assert before == OldHistory(log_to=1, decisions_before=1)
+    assert store.find_old("main", bounds) is None

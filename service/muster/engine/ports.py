@@ -252,13 +252,30 @@ class HistoryBounds:
 
 
 @dataclass(frozen=True, slots=True)
+class OldHistory:
+    """What was found beyond the bounds of a cluster's history.
+
+    log_to: all entries up to this revision. requests: method and id of some that were answered before that time.
+    """
+
+    log_to: int = 0
+    decisions_before: int = 0
+    requests_before_us: int = 0
+    requests: tuple[tuple[str, str], ...] = ()
+
+
+StoredValue = tuple[int, bytes]
+"""Id and digest."""
+
+
+@dataclass(frozen=True, slots=True)
 class UnusedValues:
-    """Ids of values that pods share, which nothing of a cluster referred to at a revision."""
+    """Values that pods share, which nothing of a cluster referred to at a revision."""
 
     revision: int
-    specs: tuple[int, ...] = ()
-    metadata: tuple[int, ...] = ()
-    statuses: tuple[int, ...] = ()
+    specs: tuple[StoredValue, ...] = ()
+    metadata: tuple[StoredValue, ...] = ()
+    statuses: tuple[StoredValue, ...] = ()
 
 
 class FencedError(Exception):
@@ -308,8 +325,12 @@ class Store(Protocol):
         """The newest revision whose entry is gone (0: none is)."""
         ...
 
-    def compact(self, cluster: str, token: int, bounds: HistoryBounds) -> bool:
-        """Forget some log entries, requests and decisions beyond the bounds; whether more are left. Raises FencedError."""
+    def find_old(self, cluster: str, bounds: HistoryBounds) -> OldHistory | None:
+        """The log entries, requests and decisions beyond the bounds, for `forget_old`. For any thread: it may take its time."""
+        ...
+
+    def forget_old(self, cluster: str, token: int, old: OldHistory) -> OldHistory | None:
+        """Forget some of them; what is left, if anything. Raises FencedError."""
         ...
 
     def find_unused(self, cluster: str) -> UnusedValues | None:

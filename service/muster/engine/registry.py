@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 
 from muster.core.framework import Profile
 from muster.engine.cluster import Cluster
@@ -24,6 +23,7 @@ from muster.engine.errors import (
     Refusal,
     UnavailableError,
 )
+from muster.engine.forgetting import Forgetting
 from muster.engine.hierarchy import unbound_pods
 from muster.engine.ports import (
     Clock,
@@ -95,6 +95,7 @@ class ClusterRegistry:
             self.names, on_restart=telemetry.worker_restarted, modules=options.question_modules
         )
         self._writer = Writer(store, clock, telemetry, self._publish, self._reload)
+        self._forgetting = Forgetting(store, self._writer, clock)
         self._tools = CycleTools(
             clock, dict(profiles), self._pool, self._writer, telemetry, options.clients_evict
         )
@@ -283,16 +284,7 @@ class ClusterRegistry:
             decisions_before_us=now_us - options.decision_seconds * SECOND_US,
             most_decisions=options.most_decisions,
         )
-        await self._forget(cluster.name, cluster.token, bounds)
-
-    async def _forget(self, name: str, token: int, bounds: HistoryBounds) -> None:
-        """A slice at a time, between which commits have their turn; the looking takes place beside them."""
-        store, apart = self._store, self._writer.run_apart
-        while await apart(partial(store.compact, name, token, bounds)):
-            pass
-        unused = await asyncio.to_thread(store.find_unused, name)
-        while unused is not None:
-            unused = await apart(partial(store.forget_unused, name, token, unused))
+        await self._forgetting.forget(cluster.name, cluster.token, bounds)
 
     async def _report_for_ever(self) -> None:
         while True:

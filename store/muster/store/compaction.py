@@ -1,19 +1,21 @@
 """Forgetting: old log entries, requests and decisions, values that nothing refers to, whole clusters.
 
 How much to keep is the engine's to decide. A shared value stays for as long as a pod or a kept log entry refers to it.
-Commits wait while something is forgotten, so that is done a slice at a time; what takes long, finding out which values
-nothing refers to, is done beside them, and looked at again for what was written meanwhile.
+What is to go is found beside the commits, on a snapshot; commits wait only while a slice of it goes. A value that was
+found unused may be used again by then, which the log of since tells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import groupby
+from operator import itemgetter
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, update
 
-from muster.engine.ports import HistoryBounds, UnusedValues
+from muster.engine.ports import HistoryBounds, OldHistory, StoredValue, UnusedValues
 from muster.store.bulk import Bulk
 from muster.store.revisions import add_uses
 from muster.store.tables import (
@@ -30,53 +32,88 @@ from muster.store.tables import (
 )
 from muster.store.values import UsedIds
 
-ENTRIES_AT_ONCE = 256
+ENTRIES_AT_ONCE = 64
 """Log entries, requests or decisions that one slice removes."""
-VALUES_AT_ONCE = 1_024
+VALUES_AT_ONCE = 256
+MOST_REQUESTS = 10_000
+"""So many old requests are found at once; others are another time."""
+ENTRIES_READ_AT_ONCE = 256
+REST_PER_WORK = 2.0
+"""A thread that reads a long log rests for so many times as long as it worked, or others would wait for the interpreter."""
 
 
-def forget_log(connection: Connection, cluster_id: int, bounds: HistoryBounds) -> bool:
-    """Remove some entries that are too old or too many, and note how far the log is gone: never beyond its end.
-
-    Whether more are left.
-    """
-    mine = clusters.c.id == cluster_id
-    held = connection.execute(select(clusters.c.revision, clusters.c.compacted_revision).where(mine)).one()
+def find_old(connection: Connection, cluster_id: int, bounds: HistoryBounds) -> OldHistory | None:
+    """What is beyond the bounds, if anything; of requests no more than some. Never beyond the end of the log."""
+    log = select(clusters.c.revision, clusters.c.compacted_revision).where(clusters.c.id == cluster_id)
+    revision, compacted = connection.execute(log).one()
     first_young = _first_since(connection, cluster_id, revisions.c.time_us, bounds.log_before_us)
-    before_revision = max(
-        bounds.log_before_revision, held.revision + 1 if first_young is None else first_young
-    )
-    wanted = max(held.compacted_revision, min(before_revision - 1, held.revision))
-    reached: int = min(wanted, held.compacted_revision + ENTRIES_AT_ONCE)
-    connection.execute(
-        delete(revisions).where(revisions.c.cluster_id == cluster_id, revisions.c.revision <= reached)
-    )
-    connection.execute(update(clusters).where(mine).values(compacted_revision=reached))
-    return bool(reached < wanted)
+    log_before = max(bounds.log_before_revision, revision + 1 if first_young is None else first_young)
+    decisions_before = _decisions_before(connection, cluster_id, bounds)
+    first = select(func.min(decisions.c.revision)).where(decisions.c.cluster_id == cluster_id)
+    first_decision = connection.execute(first).scalar()
+    keys = _old_requests(connection, cluster_id, bounds.requests_before_us)
+    log_to = min(log_before - 1, revision)
+    is_any = log_to > compacted or (first_decision is not None and first_decision < decisions_before)
+    if not is_any and not keys:
+        return None
+    return OldHistory(log_to, decisions_before, bounds.requests_before_us, keys)
 
 
-def forget_requests(connection: Connection, cluster_id: int, bounds: HistoryBounds) -> bool:
-    """Remove some requests that were answered too long ago; whether more are left."""
-    key = tuple_(requests.c.method, requests.c.request_id)
-    mine = requests.c.cluster_id == cluster_id
+def _old_requests(connection: Connection, cluster_id: int, before_us: int) -> tuple[tuple[str, str], ...]:
     old = select(requests.c.method, requests.c.request_id).where(
-        mine, requests.c.time_us < bounds.requests_before_us
+        requests.c.cluster_id == cluster_id, requests.c.time_us < before_us
     )
-    removed = connection.execute(delete(requests).where(mine, key.in_(old.limit(ENTRIES_AT_ONCE)))).rowcount
-    return removed >= ENTRIES_AT_ONCE
+    found = connection.execute(old.limit(MOST_REQUESTS))
+    return tuple(sorted((method, request_id) for method, request_id in found))
 
 
-def forget_decisions(connection: Connection, cluster_id: int, bounds: HistoryBounds) -> bool:
-    """Remove some decisions that are too old or too many, with their assignments; whether more are left."""
+def _decisions_before(connection: Connection, cluster_id: int, bounds: HistoryBounds) -> int:
+    """The revision below which decisions are too old or too many."""
     first_young = _first_since(connection, cluster_id, decisions.c.create_us, bounds.decisions_before_us)
+    mine = decisions.c.cluster_id == cluster_id
     if first_young is None:
-        last = select(func.max(decisions.c.revision)).where(decisions.c.cluster_id == cluster_id)
+        last = select(func.max(decisions.c.revision)).where(mine)
         first_young = (connection.execute(last).scalar() or 0) + 1
-    before_revision, most = first_young, bounds.most_decisions
-    if most is not None:
-        newest = select(decisions.c.revision).where(decisions.c.cluster_id == cluster_id)
-        first_too_old = newest.order_by(decisions.c.revision.desc()).offset(most).limit(1)
-        before_revision = max(before_revision, (connection.execute(first_too_old).scalar() or -1) + 1)
+    if bounds.most_decisions is None:
+        return first_young
+    newest = select(decisions.c.revision).where(mine).order_by(decisions.c.revision.desc())
+    first_too_old = newest.offset(bounds.most_decisions).limit(1)
+    return max(first_young, (connection.execute(first_too_old).scalar() or -1) + 1)
+
+
+def forget_old(connection: Connection, cluster_id: int, old: OldHistory) -> OldHistory | None:
+    """Remove some of it, and note how far the log is gone; what is left, if anything."""
+    is_more = _forget_log(connection, cluster_id, old.log_to)
+    is_more = _forget_decisions(connection, cluster_id, old.decisions_before) or is_more
+    some, left = old.requests[:ENTRIES_AT_ONCE], old.requests[ENTRIES_AT_ONCE:]
+    for method, keys in groupby(some, key=itemgetter(0)):
+        # One that was used again meanwhile is young.
+        connection.execute(
+            delete(requests).where(
+                requests.c.cluster_id == cluster_id,
+                requests.c.method == method,
+                requests.c.request_id.in_([request_id for _, request_id in keys]),
+                requests.c.time_us < old.requests_before_us,
+            )
+        )
+    return replace(old, requests=left) if is_more or left else None
+
+
+def _forget_log(connection: Connection, cluster_id: int, wanted: int) -> bool:
+    """Whether more entries up to the wanted one are left."""
+    mine = clusters.c.id == cluster_id
+    compacted: int = connection.execute(select(clusters.c.compacted_revision).where(mine)).scalar_one()
+    reached = min(wanted, compacted + ENTRIES_AT_ONCE)
+    if reached > compacted:
+        connection.execute(
+            delete(revisions).where(revisions.c.cluster_id == cluster_id, revisions.c.revision <= reached)
+        )
+        connection.execute(update(clusters).where(mine).values(compacted_revision=reached))
+    return reached < wanted
+
+
+def _forget_decisions(connection: Connection, cluster_id: int, before_revision: int) -> bool:
+    """With their assignments; whether more of them are left."""
     mine = decisions.c.cluster_id == cluster_id
     in_order = select(decisions.c.revision).where(mine).order_by(decisions.c.revision)
     beyond: int | None = connection.execute(in_order.offset(ENTRIES_AT_ONCE).limit(1)).scalar()
@@ -116,30 +153,38 @@ def find_unused(connection: Connection, cluster_id: int) -> UnusedValues:
 
 def forget_unused(
     connection: Connection, bulk: Bulk, cluster_id: int, unused: UnusedValues
-) -> tuple[UnusedValues | None, Table, set[int]]:
-    """Remove some of them, unless something has come to refer to them since; those that are left, if any, and what went."""
-    since = _logged(connection, cluster_id, unused.revision)
+) -> tuple[UnusedValues | None, Table, list[bytes]]:
+    """Remove some of them, unless something has come to refer to them; those that are left, if any, and digests of what went."""
+    unused = _still_unused(connection, cluster_id, unused)
     if unused.specs:
-        table, now = pod_specs, _now_unused(connection, cluster_id, unused.specs, pods.c.spec_id, since.specs)
-        left = replace(unused, specs=unused.specs[VALUES_AT_ONCE:])
+        table, some = pod_specs, unused.specs
+        left = replace(unused, specs=some[VALUES_AT_ONCE:])
     elif unused.metadata:
-        column, logged = pods.c.metadata_id, since.metadata
-        table, now = pod_metadata, _now_unused(connection, cluster_id, unused.metadata, column, logged)
-        left = replace(unused, metadata=unused.metadata[VALUES_AT_ONCE:])
+        table, some = pod_metadata, unused.metadata
+        left = replace(unused, metadata=some[VALUES_AT_ONCE:])
     else:
-        column, logged = pods.c.status_id, since.statuses
-        table, now = pod_statuses, _now_unused(connection, cluster_id, unused.statuses, column, logged)
-        left = replace(unused, statuses=unused.statuses[VALUES_AT_ONCE:])
-    bulk.delete(connection, table, [(cluster_id, value_id) for value_id in now])
-    return left if left.specs or left.metadata or left.statuses else None, table, now
+        table, some = pod_statuses, unused.statuses
+        left = replace(unused, statuses=some[VALUES_AT_ONCE:])
+    gone = some[:VALUES_AT_ONCE]
+    bulk.delete(connection, table, [(cluster_id, value_id) for value_id, _ in gone])
+    is_more = left.specs or left.metadata or left.statuses
+    return left if is_more else None, table, [digest for _, digest in gone]
 
 
-def _now_unused(
-    connection: Connection, cluster_id: int, ids: Iterable[int], column: ColumnElement[int], logged: set[int]
-) -> set[int]:
-    """The first of the ids, without those that the log or a pod refers to by now."""
-    used = logged.union(_of_pods(connection, cluster_id, column))
-    return {value_id for value_id in islice(ids, VALUES_AT_ONCE) if value_id not in used}
+def _still_unused(connection: Connection, cluster_id: int, unused: UnusedValues) -> UnusedValues:
+    """As of now: what has been written since is in the log, none of which was old enough to go yet."""
+    revision = select(clusters.c.revision).where(clusters.c.id == cluster_id)
+    since = _logged(connection, cluster_id, unused.revision)
+    return UnusedValues(
+        connection.execute(revision).scalar_one(),
+        _without(unused.specs, since.specs),
+        _without(unused.metadata, since.metadata),
+        _without(unused.statuses, since.statuses),
+    )
+
+
+def _without(values: Sequence[StoredValue], used: set[int]) -> tuple[StoredValue, ...]:
+    return tuple([value for value in values if value[0] not in used])
 
 
 def _logged(connection: Connection, cluster_id: int, after_revision: int) -> UsedIds:
@@ -148,21 +193,23 @@ def _logged(connection: Connection, cluster_id: int, after_revision: int) -> Use
     entries = select(revisions.c.used_values).where(
         revisions.c.cluster_id == cluster_id, revisions.c.revision > after_revision
     )
-    for (used_values,) in connection.execute(entries):
+    began = time.thread_time()
+    for number, used_values in enumerate(connection.execute(entries).scalars(), start=1):
         add_uses(used, used_values)
+        if number % ENTRIES_READ_AT_ONCE == 0:
+            time.sleep((time.thread_time() - began) * REST_PER_WORK)
+            began = time.thread_time()
     return used
 
 
-def _of_pods(connection: Connection, cluster_id: int, column: ColumnElement[int]) -> Iterable[int]:
-    return connection.execute(select(column).distinct().where(pods.c.cluster_id == cluster_id)).scalars()
-
-
 def _unused(
-    connection: Connection, cluster_id: int, table: Table, column: ColumnElement[int], logged: Iterable[int]
-) -> tuple[int, ...]:
-    """Ids of the values of `table` that no pod refers to by `column`, nor the log by its ids."""
-    stored = connection.execute(select(table.c.id).where(table.c.cluster_id == cluster_id)).scalars()
-    return tuple(sorted({*stored} - {*_of_pods(connection, cluster_id, column), *logged}))
+    connection: Connection, cluster_id: int, table: Table, column: ColumnElement[int], logged: set[int]
+) -> tuple[StoredValue, ...]:
+    """The values of `table` that no pod refers to by `column`, nor the log by its ids; by id."""
+    referred = select(column).where(pods.c.cluster_id == cluster_id)
+    columns = select(table.c.id, table.c.digest).where(table.c.cluster_id == cluster_id)
+    found = connection.execute(columns.where(table.c.id.not_in(referred)).order_by(table.c.id))
+    return tuple([(value_id, digest) for value_id, digest in found if value_id not in logged])
 
 
 def forget_cluster(connection: Connection, cluster_id: int) -> None:

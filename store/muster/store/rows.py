@@ -88,11 +88,11 @@ class PodRows:
             bulk.insert(connection, values.table, values.new_rows)
             values.new_rows = []
 
-    def forget(self, table: Table, ids: set[int]) -> None:
+    def forget(self, table: Table, digests: Iterable[bytes]) -> None:
         """These values of the table are not in the store any more."""
         for values in (self._specs, self._metadata, self._statuses):
             if values.table is table:
-                values.forget(ids)
+                values.forget(digests)
 
     def trim(self) -> None:
         for values in (self._specs, self._metadata, self._statuses):

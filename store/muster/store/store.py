@@ -18,6 +18,7 @@ from muster.engine.ports import (
     HistoryBounds,
     LoadedCluster,
     LogEntry,
+    OldHistory,
     RequestRecord,
     StoreUnavailableError,
     UnusedValues,
@@ -161,16 +162,18 @@ class SqlStore:
                 compaction.forget_cluster(connection, cluster_id)
         self._known.pop(cluster, None)
 
-    def compact(self, cluster: str, token: int, bounds: HistoryBounds) -> bool:
-        """Delete some of the history below the bounds in one transaction; whether more is left. Raises FencedError."""
+    def find_old(self, cluster: str, bounds: HistoryBounds) -> OldHistory | None:
+        """What is beyond the bounds at the moment; takes its time, and holds up no commit."""
+        with self._database.read() as connection:
+            cluster_id = _id_of(connection, cluster)
+            return None if cluster_id is None else compaction.find_old(connection, cluster_id, bounds)
+
+    def forget_old(self, cluster: str, token: int, old: OldHistory) -> OldHistory | None:
+        """Delete some of the history in one transaction; what is left. Raises FencedError."""
         with self._database.write() as connection:
             leases.fence(connection, cluster, token)
             cluster_id = _id_of(connection, cluster)
-            if cluster_id is None:
-                return False
-            log = compaction.forget_log(connection, cluster_id, bounds)
-            answers = compaction.forget_requests(connection, cluster_id, bounds)
-            return compaction.forget_decisions(connection, cluster_id, bounds) or log or answers
+            return None if cluster_id is None else compaction.forget_old(connection, cluster_id, old)
 
     def find_unused(self, cluster: str) -> UnusedValues | None:
         """The shared values that nothing refers to at the moment; takes its time, and holds up no commit."""

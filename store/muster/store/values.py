@@ -7,7 +7,7 @@ as the one writer knows the greatest.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
@@ -105,10 +105,11 @@ class ValueIds:
             self._of_digest.clear()
             self._knows_all = False
 
-    def forget(self, ids: set[int]) -> None:
+    def forget(self, digests: Iterable[bytes]) -> None:
         """These are not in the store any more."""
-        self._of_object = {key: known for key, known in self._of_object.items() if known[1] not in ids}
-        self._of_digest = {key: known for key, known in self._of_digest.items() if known not in ids}
+        self._of_object.clear()
+        for digest in digests:
+            self._of_digest.pop(digest, None)
 
     def _id_of_digest(self, digest: bytes, body: bytes) -> int:
         value_id = self._of_digest.get(digest)
