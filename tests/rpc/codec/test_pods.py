@@ -1,3 +1,4 @@
+import tracemalloc
 from dataclasses import replace
 
 import pytest
@@ -89,12 +90,30 @@ def test_the_message_is_the_same_after_it_was_decoded() -> None:
 
 
 def test_a_decoder_that_is_full_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(codec, "_MOST_BYTES", 300)
+    monkeypatch.setattr(codec, "_MOST_BYTES", 3_000)
     decoder = PodDecoder()
 
     pods = [_decoded(decoder, _message(group=f"g-{index}")) for index in range(20)]
 
     assert [pod.group for pod in pods] == [f"g-{index}" for index in range(20)]
+
+
+def test_pods_that_share_nothing_take_no_more_memory_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codec, "_MOST_BYTES", 2**20)
+    decoder = PodDecoder()
+    _decoded(decoder, _message(group="first"))
+
+    tracemalloc.start()
+    try:
+        for index in range(5_000):
+            message = _message()
+            message.metadata.labels["own"] = str(index)
+            _decoded(decoder, message)
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert held < 2 * 2**20
 
 
 def test_each_pod_is_encoded_with_what_it_has_for_itself() -> None:

@@ -29,8 +29,10 @@ _Own = tuple[str, str, int, str, str]
 """Name, uid, revision, node and group."""
 
 _NOTHING: _Own = ("", "", 0, "", "")
-_MOST_BYTES = 64 * 1024 * 1024
-_MOST_VALUES = 16_384
+_MOST_BYTES = 16 * 1024 * 1024
+_BYTES_OF_A_SHAPE = 1_024
+"""What a shape takes beside its bytes, which are kept twice: a pod, its labels and places in tables."""
+_MOST_VALUES = 4_096
 _NO_VIOLATIONS: tuple[Violation, ...] = ()
 
 _individual = variation(Pod, "name", "uid", "resource_version", "node_name", "group")
@@ -91,7 +93,7 @@ class PodDecoder:
         return PodBatch(template, tuple(message.names), tuple(message.uids)), shape
 
     def _learn(self, shape_bytes: bytes, message: pb.Pod, *, has_group: bool) -> PodShape:
-        self._make_room(2 * len(shape_bytes))
+        self._make_room(_BYTES_OF_A_SHAPE + 2 * len(shape_bytes))
         metadata = decode_metadata(message.metadata)
         metadata["labels"] = self._shared_map(metadata["labels"])
         metadata["annotations"] = self._shared_map(metadata["annotations"])
