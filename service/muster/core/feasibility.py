@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from muster.core.decision import Status
 
@@ -12,7 +12,8 @@ class Tally:
     """Counters of one group while its children are tried.
 
     required: M. satisfied: S, children that hold. remaining: R, admissible ones not tried yet. unschedulable: U.
-    unresolvable: UU, children that no removal of pods would help.
+    unresolvable: UU, children that no removal of pods would help. status: what they come to, asked more often than they
+    change.
     """
 
     required: int
@@ -20,10 +21,10 @@ class Tally:
     remaining: int = 0
     unschedulable: int = 0
     unresolvable: int = 0
+    status: Status = field(init=False, compare=False)
 
-    @property
-    def status(self) -> Status:
-        return group_status(self.required, self.satisfied, self.remaining, self.unschedulable)
+    def __post_init__(self) -> None:
+        self.status = group_status(self.required, self.satisfied, self.remaining, self.unschedulable)
 
     @property
     def spare(self) -> int:
@@ -34,6 +35,7 @@ class Tally:
         """Remaining children hold now."""
         self.remaining -= number
         self.satisfied += number
+        self.status = group_status(self.required, self.satisfied, self.remaining, self.unschedulable)
 
     def fail(self, number: int, status: Status) -> None:
         """Remaining children were tried without success."""
@@ -42,6 +44,7 @@ class Tally:
             self.unschedulable += number
         else:
             self.unresolvable += number
+        self.status = group_status(self.required, self.satisfied, self.remaining, self.unschedulable)
 
 
 def group_status(required: int, satisfied: int, remaining: int, unschedulable: int) -> Status:

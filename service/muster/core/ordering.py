@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 from muster.core.signature import Signature
 from muster.core.snapshot import Snapshot
@@ -13,8 +13,7 @@ _IMPOSSIBLE = Fraction(2**80)
 """Above any share of an amount that a node offers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(NamedTuple):
     """Pods of one leaf that are equal in all that placement reads. excluded: nodes they must not be bound to."""
 
     signature: int
@@ -28,12 +27,11 @@ def batches_of(snapshot: Snapshot, unit: Unit, pending: PendingPods) -> list[Bat
     Signatures by pod priority, then hardest first, then creation of their first pod; pods by creation. Pods have
     their own batch where a client reported failed bindings.
     """
+    if not unit.excluded_nodes and len(set(pending.signatures)) == 1:
+        return [Batch(pending.signatures[0], pending.ids)]
     by_signature: dict[int, list[int]] = {}
-    if len(set(pending.signatures)) == 1:
-        by_signature[pending.signatures[0]] = list(pending.ids)
-    else:
-        for pod, signature in zip(pending.ids, pending.signatures, strict=True):
-            by_signature.setdefault(signature, []).append(pod)
+    for pod, signature in zip(pending.ids, pending.signatures, strict=True):
+        by_signature.setdefault(signature, []).append(pod)
     signatures = list(by_signature)
     if len(signatures) > 1:
         signatures.sort(

@@ -6,7 +6,7 @@ The recursion moves these; results are made of them once it has ended. Ledger an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import chain
 
 import numpy as np
@@ -19,10 +19,14 @@ from muster.core.ordering import Batch
 from muster.core.pod_placement import PodPlacer
 from muster.core.snapshot import Mark, Snapshot
 from muster.core.tree import GroupTree
+from muster.model.meta import ObjectKey
+from muster.model.variations import variation
 
 _FEW_PODS = 16
 """Up to so many are named quicker one by one than by the order of all nodes."""
 UNSUCCESSFUL = (Status.UNSCHEDULABLE, Status.UNSCHEDULABLE_AND_UNRESOLVABLE)
+_BLANK = GroupResult(ObjectKey("", "", ""), Status.WAIT)
+_result = variation(GroupResult, *(each.name for each in fields(GroupResult)))
 
 
 @dataclass(slots=True)
@@ -66,8 +70,12 @@ def begin(group: GroupTree) -> Trial:
     """A group before anything of it is tried: what holds already is satisfied, what may be tried remains."""
     if group.is_leaf:
         return Trial(group, Tally(group.minimum, group.satisfied, len(group.pods.ids)))
-    holding = sum(already_holds(child) for child in group.children)
-    able = sum(child.admissible and not already_holds(child) for child in group.children)
+    holding = able = 0
+    for child in group.children:
+        if already_holds(child):
+            holding += 1
+        elif child.admissible:
+            able += 1
     return Trial(group, Tally(group.minimum, holding, able), children=[None] * len(group.children))
 
 
@@ -84,9 +92,14 @@ def bound_pods(group: GroupTree) -> int:
 
 
 def result_of(trial: Trial) -> GroupResult:
-    """The trial as a value, with results for children that were not tried."""
+    """The trial, which has ended, as a value, with results for children that were not tried."""
     tally, domain = trial.tally, trial.domain
-    return GroupResult(
+    children = [
+        result_of(begin(child) if known is None else known)
+        for child, known in zip(trial.group.children, trial.children, strict=True)
+    ]
+    return _result(
+        _BLANK,
         key=trial.group.key,
         status=trial.status,
         required=tally.required,
@@ -99,11 +112,8 @@ def result_of(trial: Trial) -> GroupResult:
         tried=trial.tried,
         pruned=trial.pruned,
         reasons=tuple(trial.reasons),
-        pod_reasons=dict(trial.pod_reasons),
-        children=tuple(
-            result_of(known if known is not None else begin(child))
-            for child, known in zip(trial.group.children, trial.children, strict=True)
-        ),
+        pod_reasons=trial.pod_reasons,
+        children=tuple(children),
     )
 
 
@@ -171,9 +181,9 @@ class Ledger:
         nodes = self._snapshot.nodes
         pods = tuple(chain.from_iterable(ids for ids, _ in self._entries))
         if len(pods) <= _FEW_PODS:
-            slots = [slot for _, column in self._entries for slot in column.tolist()]
-            names = tuple(sorted({nodes.names[slot] for slot in slots}))
-            return Assignments(pods, names, tuple(names.index(nodes.names[slot]) for slot in slots))
+            on = [nodes.names[slot] for _, column in self._entries for slot in column.tolist()]
+            names = sorted(set(on))
+            return Assignments(pods, tuple(names), tuple(map(names.index, on)))
         ranks: list[int] = nodes.ranks[np.concatenate([slots for _, slots in self._entries])].tolist()
         used = sorted(set(ranks))
         place_of = dict(zip(used, range(len(used)), strict=True))
