@@ -7,7 +7,7 @@ executemany, `postgresql` sends columns as arrays; both compile a statement once
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from sqlalchemy import Connection, Table
 
@@ -15,8 +15,34 @@ SqlValue = int | str | bytes | None
 Row = tuple[SqlValue, ...]
 
 
+class Claim(NamedTuple):
+    """That a commit is of the cluster's owner, which has this token, and brings the cluster to a revision."""
+
+    cluster: str
+    token: int
+    revision: int
+
+
+class Claimed(NamedTuple):
+    """What came of a claim: which commit of the owner's this is, and the cluster's id.
+
+    The id is None, and no revision raised, where there is no such cluster or it is beyond the revision.
+    """
+
+    commits: int
+    cluster_id: int | None
+
+
 class Bulk(Protocol):
     """Statements over many rows; each does nothing when there are none."""
+
+    def claim(self, connection: Connection, claims: Sequence[Claim]) -> dict[str, Claimed]:
+        """Count a commit of each cluster's owner and raise the cluster's revision; a cluster of another owner is left out.
+
+        It comes first in a transaction: the owner's rows stay locked until the outcome is settled. No cluster is
+        named twice.
+        """
+        ...
 
     def insert(self, connection: Connection, table: Table, rows: Sequence[Row]) -> None:
         """Add rows whose keys are new."""

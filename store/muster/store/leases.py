@@ -51,8 +51,13 @@ def fence(connection: Connection, cluster: str, token: int) -> int:
     """
     commits: int | None = connection.execute(_COUNT, {"owned": cluster, "by": token}).scalar_one_or_none()
     if commits is None:
-        raise FencedError(f"cluster {cluster!r} has another owner than the one with token {token}")
+        raise other_owner(cluster, token)
     return commits
+
+
+def other_owner(cluster: str, token: int) -> FencedError:
+    """What is raised where a token is not the owner's."""
+    return FencedError(f"cluster {cluster!r} has another owner than the one with token {token}")
 
 
 def is_committed(connection: Connection, cluster: str, token: int, commits: int) -> bool:
@@ -63,5 +68,5 @@ def is_committed(connection: Connection, cluster: str, token: int, commits: int)
     held = select(leases.c.token, leases.c.commits).where(leases.c.cluster == cluster).with_for_update()
     row = connection.execute(held).one_or_none()
     if row is None or row.token != token:
-        raise FencedError(f"cluster {cluster!r} has another owner than the one with token {token}")
+        raise other_owner(cluster, token)
     return bool(row.commits >= commits)

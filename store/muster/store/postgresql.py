@@ -6,7 +6,8 @@ commit can only succeed on the session that has it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from typing import cast as cast_to
@@ -22,6 +23,7 @@ from sqlalchemy import (
     Engine,
     LargeBinary,
     NullPool,
+    Select,
     Table,
     TableValuedAlias,
     Text,
@@ -30,8 +32,10 @@ from sqlalchemy import (
     column,
     create_engine,
     delete,
+    event,
     func,
     inspect,
+    literal_column,
     select,
     update,
 )
@@ -40,10 +44,12 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import TypeEngine
 
 from muster.engine.ports import ForeignStoreError, StoreUnavailableError
-from muster.store.bulk import Row, SqlValue
+from muster.store.bulk import Claim, Claimed, Row, SqlValue
 from muster.store.schema import VERSION_TABLE
+from muster.store.tables import clusters, leases
 
 if TYPE_CHECKING:
+    from sqlalchemy.engine.interfaces import DBAPIConnection
     from sqlalchemy.sql.base import Executable
 
 # A database may hold several stores, each in a schema of its own.
@@ -54,7 +60,7 @@ CONNECT_SECONDS = 5
 COPIED_ROWS = 500
 # The writer finds rows by their primary key and by nothing else. The statistics of a table that has just grown make
 # the planner read all of it instead, so it is left no other way.
-WRITER_OPTIONS = "-c jit=off -c enable_hashjoin=off -c enable_mergejoin=off"
+WRITER_SETTINGS = "SET jit = off; SET enable_hashjoin = off; SET enable_mergejoin = off"
 
 
 class PostgresBackend:
@@ -70,6 +76,7 @@ class PostgresBackend:
         engine = create_engine(
             self._url, poolclass=NullPool, connect_args={"connect_timeout": CONNECT_SECONDS}
         )
+        event.listen(engine, "connect", _plan_by_keys)
         self.bulk.dialect = engine.dialect
         return engine
 
@@ -122,6 +129,15 @@ class PostgresBulk:
         self.dialect: Any = None
         self._statements: dict[Hashable, str] = {}
 
+    def claim(self, connection: Connection, claims: Sequence[Claim]) -> dict[str, Claimed]:
+        if not claims:
+            return {}
+        columns = zip(_CLAIM_TYPES.items(), zip(*claims, strict=True), strict=True)
+        given = {name: _array(of, values) for (name, of), values in columns}
+        with _cursor(connection, "claim") as cursor:
+            cursor.execute(self._text("claim", _claimed), given)
+            return {cluster: Claimed(commits, cluster_id) for cluster, commits, cluster_id in cursor}
+
     def insert(self, connection: Connection, table: Table, rows: Sequence[Row]) -> None:
         if len(rows) >= COPIED_ROWS:
             self._copy(connection, table, rows)
@@ -165,23 +181,72 @@ class PostgresBulk:
     def _run(
         self, connection: Connection, key: Hashable, given: _Given, build: Callable[[], Executable]
     ) -> int:
-        text = self._statements.get((key, given.varying))
+        text = self._text((key, given.varying), build)
+        with _cursor(connection, text) as cursor:
+            return cursor.execute(text, given.parameters).rowcount
+
+    def _text(self, key: Hashable, build: Callable[[], Executable]) -> str:
+        text = self._statements.get(key)
         if text is None:
-            text = str(build().compile(dialect=self.dialect))  # type: ignore[attr-defined]
-            self._statements[key, given.varying] = text
-        return connection.exec_driver_sql(text, given.parameters).rowcount
+            text = self._statements[key] = str(build().compile(dialect=self.dialect))  # type: ignore[attr-defined]
+        return text
 
     def _copy(self, connection: Connection, table: Table, rows: Sequence[Row]) -> None:
-        """COPY, past SQLAlchemy, which does not know it; errors are wrapped as if it did."""
-        cursor = cast_to("psycopg.Cursor[Any]", connection.connection.cursor())
+        """COPY, which SQLAlchemy does not know."""
         names = sql.SQL(", ").join(map(sql.Identifier, table.columns.keys()))
         statement = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(table.name), names)
-        try:
-            with cursor, cursor.copy(statement) as copy:
-                for row in rows:
-                    copy.write_row(row)
-        except psycopg.Error as error:
-            raise DBAPIError.instance("COPY", None, error, psycopg.Error, dialect=self.dialect) from error
+        with _cursor(connection, "COPY") as cursor, cursor.copy(statement) as copy:
+            for row in rows:
+                copy.write_row(row)
+
+
+def _plan_by_keys(connection: DBAPIConnection, _record: object) -> None:
+    """Set how the writer's session plans."""
+    connection.cursor().execute(WRITER_SETTINGS)
+    connection.commit()
+
+
+@contextmanager
+def _cursor(connection: Connection, statement: str) -> Iterator[psycopg.Cursor[Any]]:
+    """The driver's cursor, past SQLAlchemy, for one statement; errors are wrapped as if it had run it."""
+    try:
+        with cast_to("psycopg.Cursor[Any]", connection.connection.cursor()) as cursor:
+            yield cursor
+    except psycopg.Error as error:
+        raise DBAPIError.instance(
+            statement, None, error, psycopg.Error, dialect=connection.dialect
+        ) from error
+
+
+_CLAIM_TYPES = {
+    "cluster": leases.c.cluster.type,
+    "token": leases.c.token.type,
+    "reached": clusters.c.revision.type,
+}
+
+
+def _claimed() -> Select[Any]:
+    """Of each claim that holds: the cluster, the count of commits and the cluster's id, all in one statement."""
+    arrays = (cast(bindparam(name, type_=Text()), ARRAY(of)) for name, of in _CLAIM_TYPES.items())
+    columns = (column(name, of) for name, of in _CLAIM_TYPES.items())
+    given = func.unnest(*arrays).table_valued(*columns, name="given").render_derived()
+    counted = (
+        update(leases)
+        .where(leases.c.cluster == given.c.cluster, leases.c.token == given.c.token)
+        .values(commits=leases.c.commits + literal_column("1"))
+        .returning(leases.c.cluster, leases.c.commits)
+        .cte("counted")
+    )
+    raised = (
+        update(clusters)
+        .where(clusters.c.name == given.c.cluster, clusters.c.revision <= given.c.reached)
+        .values(revision=given.c.reached)
+        .returning(clusters.c.name, clusters.c.id)
+        .cte("raised")
+    )
+    return select(counted.c.cluster, counted.c.commits, raised.c.id).join_from(
+        counted, raised, counted.c.cluster == raised.c.name, isouter=True
+    )
 
 
 class _Given:

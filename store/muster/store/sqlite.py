@@ -9,8 +9,8 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import cache, cached_property
 from itertools import chain
 from operator import itemgetter
@@ -29,7 +29,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import DBAPIError
 
 from muster.engine.ports import ForeignStoreError, StoreUnavailableError
-from muster.store.bulk import Row
+from muster.store.bulk import Claim, Claimed, Row
 
 if TYPE_CHECKING:
     from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -143,6 +143,18 @@ class SqliteBulk:
     def __init__(self) -> None:
         self._texts: dict[tuple[object, ...], str] = {}
 
+    def claim(self, connection: Connection, claims: Sequence[Claim]) -> dict[str, Claimed]:
+        claimed: dict[str, Claimed] = {}
+        with closing(connection.connection.cursor()) as cursor, _wrapped_errors(connection, "claim"):
+            for cluster, token, revision in claims:
+                cursor.execute(_COUNT, (cluster, token))
+                counted = cursor.fetchone()
+                if counted is not None:
+                    cursor.execute(_RAISE, (revision, cluster, revision))
+                    raised = cursor.fetchone()
+                    claimed[cluster] = Claimed(counted[0], None if raised is None else raised[0])
+        return claimed
+
     def insert(self, connection: Connection, table: Table, rows: Sequence[Row]) -> None:
         self._run(connection, (_insert, table), rows)
 
@@ -169,12 +181,8 @@ class SqliteBulk:
                 end = start + (len(rows) - start) // size * size
                 if end > start:
                     text = self._text(statement, size)
-                    try:
+                    with _wrapped_errors(connection, text):
                         cursor.executemany(text, _in_one(rows[start:end], size))
-                    except sqlite3.Error as error:
-                        raise DBAPIError.instance(
-                            text, None, error, sqlite3.Error, dialect=connection.dialect
-                        ) from error
                     concerned += cursor.rowcount
                     start = end
         return concerned
@@ -187,6 +195,17 @@ class SqliteBulk:
         return known
 
 
+@contextmanager
+def _wrapped_errors(connection: Connection, statement: str) -> Iterator[None]:
+    """The driver's errors as SQLAlchemy's."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise DBAPIError.instance(
+            statement, None, error, sqlite3.Error, dialect=connection.dialect
+        ) from error
+
+
 def _in_one(rows: Sequence[Row], size: int) -> list[Row]:
     """The values of `size` rows after one another, for each statement."""
     if size == 1:
@@ -197,6 +216,9 @@ def _in_one(rows: Sequence[Row], size: int) -> list[Row]:
 
 
 # The names below are those of our own tables and columns.
+
+_COUNT = "UPDATE leases SET commits = commits + 1 WHERE cluster = ? AND token = ? RETURNING commits"
+_RAISE = "UPDATE clusters SET revision = ? WHERE name = ? AND revision <= ? RETURNING id"
 
 
 def _insert(size: int, table: Table) -> str:

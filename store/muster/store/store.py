@@ -5,10 +5,10 @@ Each method is one transaction. What is written is for one thread, the engine's 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, bindparam, func, insert, select, update
+from sqlalchemy import Connection, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from muster.engine.ports import (
@@ -25,6 +25,7 @@ from muster.engine.ports import (
 )
 from muster.model.meta import ObjectKey
 from muster.store import compaction, leases
+from muster.store.bulk import Claim
 from muster.store.commit import CommitRows
 from muster.store.database import Database, OutcomeUnknownError, backend_for
 from muster.store.decisions import DecisionFilter, get_decision, list_decisions
@@ -33,13 +34,6 @@ from muster.store.requests import find_request
 from muster.store.revisions import read_log
 from muster.store.rows import PodRows
 from muster.store.tables import clusters
-
-_RAISE_REVISION = (
-    update(clusters)
-    .where(clusters.c.name == bindparam("named"), clusters.c.revision <= bindparam("reached"))
-    .values(revision=bindparam("reached"))
-    .returning(clusters.c.id)
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,22 +103,31 @@ class SqlStore:
             self._known[cluster].pod_rows.trim()
 
     def _write(self, connection: Connection, writes: Sequence[ClusterWrites], sent: dict[str, _Sent]) -> None:
-        batch, added = CommitRows(), set[str]()
-        for one in writes:
-            if one.cluster in added:
-                batch.run(connection, self._database.bulk)
-                batch, added = CommitRows(), set()
-            self._check_settled(connection, one.cluster)
-            sent[one.cluster] = _Sent(one.token, leases.fence(connection, one.cluster, one.token))
-            known = self._known_cluster(connection, one)
-            batch.add(connection, known.id, one, known.pod_rows)
-            known.pod_rows.write_values(connection, self._database.bulk)
-            added.add(one.cluster)
-        batch.run(connection, self._database.bulk)
+        bulk = self._database.bulk
+        for part in _each_cluster_once(writes):
+            for one in part:
+                self._check_settled(connection, one.cluster)
+            claims = [Claim(one.cluster, one.token, one.revision) for one in part]
+            claimed = bulk.claim(connection, claims)
+            batch = CommitRows()
+            for one in part:
+                held = claimed.get(one.cluster)
+                if held is None:
+                    raise leases.other_owner(one.cluster, one.token)
+                sent[one.cluster] = _Sent(one.token, held.commits)
+                known = self._known_cluster(connection, one, held.cluster_id)
+                batch.add(connection, known.id, one, known.pod_rows)
+                known.pod_rows.write_values(connection, bulk)
+            batch.run(connection, bulk)
 
-    def _known_cluster(self, connection: Connection, writes: ClusterWrites) -> _Known:
-        """Raise the cluster's revision, or make the cluster, and return what is known of it."""
-        cluster_id = _create(connection, writes) if writes.created else _raise_revision(connection, writes)
+    def _known_cluster(self, connection: Connection, writes: ClusterWrites, cluster_id: int | None) -> _Known:
+        """What is known of the cluster, which is made if the writes say so."""
+        if writes.created:
+            cluster_id = _create(connection, writes)
+        elif cluster_id is None:
+            raise FencedError(
+                f"cluster {writes.cluster!r} is gone or beyond revision {writes.revision}: load it again"
+            )
         known = self._known.get(writes.cluster)
         if known is None or known.id != cluster_id:
             known = self._known[writes.cluster] = _Known(cluster_id, PodRows(connection, cluster_id))
@@ -261,11 +264,12 @@ def _create(connection: Connection, writes: ClusterWrites) -> int:
     return cluster_id
 
 
-def _raise_revision(connection: Connection, writes: ClusterWrites) -> int:
-    raised = {"named": writes.cluster, "reached": writes.revision}
-    cluster_id: int | None = connection.execute(_RAISE_REVISION, raised).scalar_one_or_none()
-    if cluster_id is None:
-        raise FencedError(
-            f"cluster {writes.cluster!r} is gone or beyond revision {writes.revision}: load it again"
-        )
-    return cluster_id
+def _each_cluster_once(writes: Sequence[ClusterWrites]) -> Iterator[list[ClusterWrites]]:
+    """The writes in their order, in parts that name no cluster twice."""
+    part: dict[str, ClusterWrites] = {}
+    for one in writes:
+        if one.cluster in part:
+            yield list(part.values())
+            part = {}
+        part[one.cluster] = one
+    yield list(part.values())
