@@ -24,7 +24,8 @@ Group = tuple[int, Slots, IntArray]
 class BoundPods:
     """`counts`: all pods that use room; `leaving`: those of them with a deletion mark.
 
-    carrying: signatures with pod (anti-)affinity terms; carriers: those of them of which a pod runs.
+    carrying: signatures with pod (anti-)affinity terms; carriers: those of them of which a pod runs; carriers_version: counts
+    their changes.
     """
 
     def __init__(self) -> None:
@@ -32,6 +33,7 @@ class BoundPods:
         self.leaving: CountsBySignature = {}
         self.carrying: set[int] = set()
         self.carriers: set[int] = set()
+        self.carriers_version = 0
         self._places: dict[int, int] = {}
 
     def __len__(self) -> int:
@@ -112,6 +114,7 @@ class BoundPods:
         self.counts = {new_of[old]: by_slot for old, by_slot in self.counts.items()}
         self.leaving = {new_of[old]: by_slot for old, by_slot in self.leaving.items()}
         self.carriers = {new_of[old] for old in self.carriers}
+        self.carriers_version += 1
         self.carrying = {new_of[old] for old in self.carrying if old in new_of}
         packed = np.fromiter(self._places.values(), dtype=np.int64, count=len(self._places))
         signatures = np.searchsorted(np.array(kept, dtype=np.int64), packed >> (_SLOT_BITS + 1))
@@ -125,15 +128,17 @@ class BoundPods:
             by_slot = self.counts[signature] = {}
             if signature in self.carrying:
                 self.carriers.add(signature)
+                self.carriers_version += 1
         _shift(by_slot, slots, numbers)
         if not by_slot:
-            del self.counts[signature]
-            self.carriers.discard(signature)
+            self.forget(signature)
 
     def forget(self, signature: int) -> None:
         """Count no pod of the signature any more, as before the first of them."""
         self.counts.pop(signature, None)
-        self.carriers.discard(signature)
+        if signature in self.carriers:
+            self.carriers.remove(signature)
+            self.carriers_version += 1
 
     def staying(self) -> tuple[CountsBySignature, CountsBySignature]:
         """Counts to be added up for all pods that are not leaving."""

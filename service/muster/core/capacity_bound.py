@@ -193,9 +193,14 @@ class CapacityBound:
     by_free: TreeBound
     by_allocatable: TreeBound
 
+    @property
+    def demand(self) -> Demand:
+        """Of the unit that it is asked about."""
+        return self.by_free.demand
+
     def failures(self, group: GroupTree) -> IntArray:
         """[D] the status that the group certainly has in each domain, 0 where it may hold its minimum."""
-        need = self.by_free.demand.of(group)
+        need = self.demand.of(group)
         may_hold = self.by_free.holds(need)
         if may_hold.all():
             return np.zeros(len(may_hold), dtype=np.int64)

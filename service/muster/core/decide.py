@@ -54,7 +54,7 @@ def decide_and_assume(snapshot: Snapshot, unit: Unit, profile: Profile, observer
     placer = placer_of(snapshot, profile)
     ledger = Ledger(snapshot, placer)
     before = ledger.mark()
-    observer.enter("cycle", str(unit.key))
+    observer.enter("cycle", unit.key)
     try:
         keep_promises(snapshot, unit.promised)
         rehearsal = Lockstep(snapshot, unit, profile, placer)
@@ -63,8 +63,7 @@ def decide_and_assume(snapshot: Snapshot, unit: Unit, profile: Profile, observer
     except BaseException:
         ledger.rollback(before)
         raise
-    pods = len(decision.assignments.pods)
-    observer.leave({"status": decision.code.value, "pods": pods, **_attributes(decision.search)})
+    observer.leave(_attributes(decision) if observer.is_recording else {})
     return decision
 
 
@@ -135,7 +134,7 @@ def _preempting(recursion: Recursion, units: DisruptionUnits, decision: Decision
 
 
 def _preempted(recursion: Recursion, units: DisruptionUnits, decision: Decision) -> Preemption:
-    recursion.observer.enter("preemption", str(recursion.unit.key))
+    recursion.observer.enter("preemption", recursion.unit.key)
     unheard = replace(recursion, unit=replace(recursion.unit, searched=None), observer=NullObserver())
     preemption = preempt(unheard, units, _minimum, len(decision.assignments.pods))
     recursion.observer.leave(
@@ -164,7 +163,7 @@ def _minimum(recursion: Recursion) -> tuple[Trial, Search]:
         return trial, recursion.unit.searched
     if not budget_of(recursion.unit, recursion.profile):
         return trial, Search()
-    recursion.observer.enter("search", str(recursion.unit.key))
+    recursion.observer.enter("search", recursion.unit.key)
     found, searched = _searched(recursion)
     recursion.observer.leave({"end": searched.end.value, "steps": searched.steps, "budget": searched.budget})
     return found or trial, searched
@@ -184,10 +183,14 @@ def _searched(recursion: Recursion) -> tuple[Trial | None, Search]:
     return found, Search(end, outcome.steps, outcome.budget)
 
 
-def _attributes(searched: Search) -> dict[str, str | int]:
-    if searched.end is SearchEnd.NOT_NEEDED:
-        return {}
-    return {"search": searched.end.value, "search_steps": searched.steps}
+def _attributes(decision: Decision) -> dict[str, str | int]:
+    attributes: dict[str, str | int] = {
+        "status": decision.code.value,
+        "pods": len(decision.assignments.pods),
+    }
+    if decision.search.end is not SearchEnd.NOT_NEEDED:
+        attributes |= {"search": decision.search.end.value, "search_steps": decision.search.steps}
+    return attributes
 
 
 def _code(result: GroupResult, assignments: Assignments, unit: Unit) -> DecisionCode:

@@ -51,9 +51,9 @@ def assume_found(
 
 def tell_found(trial: Trial, observer: Observer) -> None:
     """Tell of the groups that take part, nested as they are, as the recursion tells of what it places."""
-    observer.enter("group", str(trial.group.key))
+    observer.enter("group", trial.group.key)
     if trial.group.is_leaf:
-        observer.enter("pods", str(trial.group.key))
+        observer.enter("pods", trial.group.key)
         observer.leave({"key": str(trial.group.key), "pods": trial.placed - trial.group.satisfied})
     for child in trial.children:
         if child is not None:

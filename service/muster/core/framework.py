@@ -50,6 +50,8 @@ class PodFilter(Protocol):
 
     Called only for signatures that it concerns, anew after every change. A pod that only such filters keep out is
     Unschedulable: preemption may help.
+    Of the pods that run `concerns` reads only which signatures carry terms (`BoundPods.carriers`), and is asked again when
+    those change.
     """
 
     @property
@@ -104,7 +106,10 @@ class FitScore(Protocol):
 
 
 class PodScore(Protocol):
-    """Ranks nodes by the pods that run anywhere. Called only for signatures that it concerns, for each pod anew."""
+    """Ranks nodes by the pods that run anywhere. Called only for signatures that it concerns, for each pod anew.
+
+    `concerns` as of filters.
+    """
 
     def concerns(self, signature: Signature, snapshot: Snapshot) -> bool: ...
 

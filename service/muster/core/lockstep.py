@@ -20,7 +20,6 @@ from muster.core.candidate_outcomes import Candidates, Choice, Outcomes
 from muster.core.capacity import rooms_of
 from muster.core.counted_stage import CountedStage, LevelAmounts
 from muster.core.cuts import Level, levels_of
-from muster.core.demand import Demand
 from muster.core.domains import Domain
 from muster.core.framework import PlacementScorer, PlacementView, PlacementViews, Profile
 from muster.core.lane_tally import SUCCESS
@@ -73,15 +72,12 @@ class Lockstep:
     placer: PodPlacer
     _forms: dict[int, tuple[GroupTree, Form]] = field(default_factory=dict)
     _safe: dict[int, bool] = field(default_factory=dict)
-    _demand: Demand = field(init=False)
-    _small: SmallGroups = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._demand = Demand(rooms_of(self.snapshot, self.placer))
-        self._small = SmallGroups(self.snapshot, self.unit, self.profile, self.placer)
+    _small: SmallGroups | None = None
 
     def choice(self, group: GroupTree, outer: Domain) -> Choice | None:
         """As `Rehearsal`; kept up from one unit to the next for small groups."""
+        if self._small is None:
+            self._small = SmallGroups(self.snapshot, self.unit, self.profile, self.placer)
         return self._small.choice(group, outer)
 
     def outcomes(self, group: GroupTree, candidates: Candidates) -> Outcomes | None:
@@ -100,15 +96,16 @@ class Lockstep:
                 found = self._of_equal_pods(group, candidates.level, candidates.tried)
             else:
                 counted = self._counted_stage(shapes[0], levels, rows)
-                lanes = LaneRecursion(counted, forms, scorer, self._demand)
+                lanes = LaneRecursion(counted, forms, scorer, candidates.bound.demand)
                 found = lanes.outcomes(group, 0, candidates.tried)
             outcomes = _outcomes(found, scorer, candidates)
-            self._small.learn(outcomes)
+            if self._small is not None:
+                self._small.learn(outcomes)
             return outcomes
         if len(levels[-1]) <= _FEW_DOMAINS:
             return None
         picked = PickedStage(rooms_of(self.snapshot, self.placer), levels)
-        recursion = LaneRecursion(picked, forms, scorer, self._demand)
+        recursion = LaneRecursion(picked, forms, scorer, candidates.bound.demand)
         return _outcomes(recursion.outcomes(group, 0, candidates.tried), scorer, candidates)
 
     def _of_equal_pods(self, leaf: GroupTree, level: Level, tried: BoolArray) -> LaneOutcomes:

@@ -28,10 +28,10 @@ def assume_nominated(recursion: Recursion, nominations: Assignments) -> Trial | 
 
     Promises are kept when this is asked. They fit if every filter admits each, constrained groups are in one domain, and all groups that take part hold.
     """
-    mark = recursion.ledger.mark()
-    slots = _pending_slots(recursion, nominations)
+    slots = _pending_slots(recursion, nominations) if nominations.pods else {}
     if not slots:
         return None
+    mark = recursion.ledger.mark()
     trial = _trial(recursion, recursion.unit.root, CLUSTER, slots)
     if trial is None or trial.status is not Status.SUCCESS:
         recursion.ledger.rollback(mark)
@@ -41,8 +41,6 @@ def assume_nominated(recursion: Recursion, nominations: Assignments) -> Trial | 
 
 def _pending_slots(recursion: Recursion, nominations: Assignments) -> dict[int, int]:
     """Pod to slot of the nominated pods that are still to be placed; empty if a filter refuses one."""
-    if not nominations.pods:
-        return {}
     signature_of: dict[int, int] = {}
     for leaf in leaves(recursion.unit.root):
         if leaf.admissible:

@@ -16,12 +16,13 @@ class Observer(Protocol):
     "fill" goes on in a group that has been left, by name: what is added to it is inside, and its attributes are those
     of the group by then. A group's attributes are kind, key, policy, m, s, r, u, uu, status, domain, tried, pruned,
     pods; its level is that of the nesting. `candidate` is called for a tried domain, only while `is_recording`.
+    name: what the section is about, whose text is its name: most of the time nobody reads it.
     """
 
     @property
     def is_recording(self) -> bool: ...
 
-    def enter(self, section: str, name: str) -> None: ...
+    def enter(self, section: str, name: object) -> None: ...
 
     def leave(self, attributes: dict[str, str | int]) -> None: ...
 
@@ -33,7 +34,7 @@ class NullObserver:
 
     is_recording = False
 
-    def enter(self, section: str, name: str) -> None:
+    def enter(self, section: str, name: object) -> None:
         """Ignore the section."""
 
     def leave(self, attributes: dict[str, str | int]) -> None:
@@ -55,8 +56,8 @@ class RecordingObserver:
         self._now = clock_ns
         self.events: list[tuple[object, ...]] = []
 
-    def enter(self, section: str, name: str) -> None:
-        self.events.append(("enter", self._now(), section, name))
+    def enter(self, section: str, name: object) -> None:
+        self.events.append(("enter", self._now(), section, str(name)))
 
     def leave(self, attributes: dict[str, str | int]) -> None:
         self.events.append(("leave", self._now(), attributes))

@@ -9,6 +9,7 @@ minimum, and then the whole sequence is simply the largest entries in order. Oth
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,6 +25,19 @@ _FEW = 32
 _NOWHERE: Slots = np.zeros(0, dtype=np.intp)
 
 
+class _Locality(NamedTuple):
+    """How far what bears on pods of a signature reaches, for as long as running pods carry the same terms.
+
+    filters, all_of_it: whether each filter, and each score besides, reads one node at a time. plain: nor does it then read
+    which pods run there, so that room alone keeps a node from taking the next one.
+    """
+
+    carriers_version: int
+    filters: bool
+    all_of_it: bool
+    plain: bool
+
+
 class PodPlacer:
     """Places pods on one snapshot by one profile; keeps rows of keys from one unit to the next."""
 
@@ -31,8 +45,7 @@ class PodPlacer:
         self._snapshot = snapshot
         self._profile = profile
         self.keys = LocalKeys(snapshot, profile)
-        self._far_filters = tuple(item for item in profile.pod_filters if not item.reads_one_node)
-        self._far_scores = tuple(item.plugin for item in profile.pod_scores)
+        self._localities: dict[int, _Locality] = {}
 
     def place(self, index: int, count: int, within: Slots | None) -> Slots:
         """Assume up to `count` pods of a signature on nodes of `within` (None: all); their slots, in order.
@@ -53,19 +66,15 @@ class PodPlacer:
 
     def is_local(self, signature: Signature) -> bool:
         """Whether all that bears on such a pod reads one node at a time, given the pods that run now."""
-        if not self.filters_locally(signature):
-            return False
-        for score in self._far_scores:  # noqa: SIM110 - a generator costs more than what it asks.
-            if score.concerns(signature, self._snapshot):
-                return False
-        return True
+        return self._locality(signature).all_of_it
+
+    def is_plain(self, signature: Signature) -> bool:
+        """Whether besides no pod that runs on a node keeps another from it, but by the room that it takes."""
+        return self._locality(signature).plain
 
     def filters_locally(self, signature: Signature) -> bool:
         """Whether every filter that concerns such a pod reads one node at a time."""
-        for item in self._far_filters:  # noqa: SIM110 - as above.
-            if item.concerns(signature, self._snapshot):
-                return False
-        return True
+        return self._locality(signature).filters
 
     def admits(self, signature: Signature) -> BoolArray:
         """Per slot, whether all filters admit such a pod now."""
@@ -74,6 +83,21 @@ class PodPlacer:
             if not item.reads_one_node and item.concerns(signature, self._snapshot):
                 admits &= item.mask(signature, self._snapshot)
         return admits
+
+    def _locality(self, signature: Signature) -> _Locality:
+        known = self._localities.get(signature.index)
+        if known is None or known.carriers_version != self._snapshot.pods.carriers_version:
+            known = self._localities[signature.index] = self._locality_now(signature)
+        return known
+
+    def _locality_now(self, signature: Signature) -> _Locality:
+        snapshot, profile = self._snapshot, self._profile
+        concerned = [item for item in profile.pod_filters if item.concerns(signature, snapshot)]
+        filters = all(item.reads_one_node for item in concerned)
+        all_of_it = filters and not any(
+            item.plugin.concerns(signature, snapshot) for item in profile.pod_scores
+        )
+        return _Locality(snapshot.pods.carriers_version, filters, all_of_it, all_of_it and not concerned)
 
     def _best(self, signature: Signature, within: Slots | None) -> int | None:
         """The slot for one pod whose filters or scores read other nodes too."""

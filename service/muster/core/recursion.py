@@ -46,14 +46,18 @@ class Recursion:
     rehearsal: Rehearsal
     is_trying: bool = False
     """Whether a candidate is simulated that will be reverted: what nobody hears of is not worked out."""
-    demand: Demand = field(init=False)
+    _demand: Demand | None = field(default=None, init=False)
 
-    def __post_init__(self) -> None:
-        self.demand = Demand(rooms_of(self.snapshot, self.placer))
+    @property
+    def demand(self) -> Demand:
+        """What the unit's groups need; most units are placed before anybody asks."""
+        if self._demand is None:
+            self._demand = Demand(rooms_of(self.snapshot, self.placer))
+        return self._demand
 
     def minimum(self, group: GroupTree, outer: Domain) -> Trial:
         """Assume the group's minimum inside the outer domain; if it cannot be met, nothing stays assumed."""
-        self.observer.enter("group", str(group.key))
+        self.observer.enter("group", group.key)
         trial = begin(group)
         if trial.status not in UNSUCCESSFUL:
             if group.topology_key is not None:
@@ -73,7 +77,7 @@ class Recursion:
         """Add what else fits to a group whose minimum is assumed, inside the domains that were chosen."""
         if trial.group.is_leaf and not trial.waiting:
             return
-        self.observer.enter("fill", str(trial.group.key))
+        self.observer.enter("fill", trial.group.key)
         self._fill_inside(trial, trial.domain or outer)
         self.observer.leave(attributes_of(trial) if self.observer.is_recording else {})
 
@@ -105,7 +109,7 @@ class Recursion:
 
     def _place_pods(self, leaf: Trial, domain: Domain, *, fill: bool) -> None:
         """Place a leaf's waiting pods: up to its minimum, or all."""
-        self.observer.enter("pods", str(leaf.group.key))
+        self.observer.enter("pods", leaf.group.key)
         before = leaf.tally.satisfied
         while leaf.waiting and (fill or leaf.status is Status.WAIT):
             batch = leaf.waiting.pop(0)
@@ -118,7 +122,10 @@ class Recursion:
                 self._refuse(leaf, batch, len(rest), domain, fill=fill)
             elif rest:
                 leaf.waiting.insert(0, Batch(batch.signature, rest, batch.excluded))
-        self.observer.leave({"key": str(leaf.group.key), "pods": leaf.tally.satisfied - before})
+        placed = leaf.tally.satisfied - before
+        self.observer.leave(
+            {"key": str(leaf.group.key), "pods": placed} if self.observer.is_recording else {}
+        )
 
     def _refuse(self, leaf: Trial, batch: Batch, number: int, domain: Domain, *, fill: bool) -> None:
         """Equal pods fail alike; before the minimum is met, tried one by one they end the group on the way."""

@@ -63,7 +63,7 @@ class SmallGroups:
             return None
         kinds = [self.snapshot.signatures[index] for index in signatures]
         shape = kinds[0].shape
-        if any(kind.shape != shape for kind in kinds) or not all(map(self._is_plain, kinds)):
+        if any(kind.shape != shape for kind in kinds) or not all(map(self.placer.is_plain, kinds)):
             return None
         inside = self._chosen.get(id(outer))
         if inside is None and outer is CLUSTER:
@@ -112,12 +112,6 @@ class SmallGroups:
             del known[next(iter(known))]
         known[signature.shape, path] = standings
         return standings
-
-    def _is_plain(self, signature: Signature) -> bool:
-        if not self.placer.is_local(signature):
-            return False
-        row = self.placer.keys.row(signature)
-        return row.one_by_one and not row.exclusive
 
     def _made(self, signature: Signature, path: tuple[str, ...]) -> Standings:
         names = sorted(signature.requests.keys() - {PODS}) or [PODS]
