@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,7 +23,6 @@ from muster.engine.errors import (
     UnavailableError,
 )
 from muster.engine.forgetting import Forgetting
-from muster.engine.hierarchy import unbound_pods
 from muster.engine.ports import (
     Clock,
     ClusterWrites,
@@ -35,18 +33,20 @@ from muster.engine.ports import (
     Store,
     StoreUnavailableError,
 )
+from muster.engine.queue_depths import queue_depths
 from muster.engine.side_readiness import SideReadiness
 from muster.engine.side_worker import SideWorker
 from muster.engine.telemetry_port import EngineTelemetry
 from muster.engine.watch_hub import DecisionFeed, RevisionFeed
 from muster.engine.worker_pool import WorkerPool
 from muster.engine.writer import Writer
-from muster.telemetry.facts import QueueDepth
 
 _LOG = logging.getLogger(__name__)
 DEFAULT_CLUSTER = "default"
 RELOAD_PAUSE_SECONDS = 0.5
 REPORT_SECONDS = 2.0
+REST_PER_WORK = 50.0
+"""How long it is until sizes are shown again, for as long as it took to count them."""
 PROGRESS_SECONDS = 1.0
 SECOND_US = 1_000_000
 
@@ -288,19 +288,17 @@ class ClusterRegistry:
 
     async def _report_for_ever(self) -> None:
         while True:
+            worked = 0.0
             for service in list(self.services.values()):
-                self._report(service.cluster)
-            await asyncio.sleep(REPORT_SECONDS)
+                worked += await self._report(service)
+            await asyncio.sleep(max(REPORT_SECONDS, REST_PER_WORK * worked))
 
-    def _report(self, cluster: Cluster) -> None:
-        units: Counter[tuple[str, str]] = Counter()
-        pods: Counter[tuple[str, str]] = Counter()
-        for row in cluster.queue.in_order():
-            place = (row.state.name, row.key.kind)
-            units[place] += 1
-            pods[place] += sum(unbound_pods(cluster.state, row.key))
-        self._telemetry.queue_depth(
-            cluster.name, [QueueDepth(*place, units[place], pods[place]) for place in units]
-        )
-        sizes = {kind: len(objects) for kind, objects in cluster.state.objects.items()}
-        self._telemetry.cache_size(cluster.name, cluster.state.revision, sizes)
+    async def _report(self, service: ClusterService) -> float:
+        """Show how large a cluster and its queue are; the seconds that it took."""
+        cluster = service.cluster
+        depths, worked = await queue_depths(cluster)
+        if self.services.get(cluster.name) is service:
+            self._telemetry.queue_depth(cluster.name, depths)
+            sizes = {kind: len(objects) for kind, objects in cluster.state.objects.items()}
+            self._telemetry.cache_size(cluster.name, cluster.state.revision, sizes)
+        return worked
