@@ -10,7 +10,7 @@ import pytest
 from muster.engine import side_readiness
 from muster.engine.cluster import Cluster
 from muster.engine.cluster_service import ClusterService
-from muster.engine.side_readiness import QUIET_REVISIONS, SideReadiness
+from muster.engine.side_readiness import QUIET_LOOKS, QUIET_REVISIONS, SideReadiness
 from muster.engine.side_worker import SideWorker, SideWorkerFailedError
 from tests.engine.small_cluster import SmallCluster, node
 
@@ -56,12 +56,14 @@ async def test_it_is_ready_for_the_large_ones_the_largest_first_within_its_room(
     assert side.ready == ["four", "three"]
 
 
-async def test_a_cluster_that_is_being_written_waits_until_it_is_quiet() -> None:
+async def test_a_cluster_that_is_being_written_waits_until_it_has_been_quiet_for_a_while() -> None:
     side, clusters = FakeSide(), _clusters(two=2)
     readiness = _readiness(side, clusters)
 
-    clusters["two"].state.revision += QUIET_REVISIONS + 1
-    await readiness.catch_up()
+    for _ in range(2):  # a stream that pauses for less than that
+        clusters["two"].state.revision += QUIET_REVISIONS + 1
+        for _ in range(QUIET_LOOKS):
+            await readiness.catch_up()
     while_written = list(side.ready)
     await readiness.catch_up()
 

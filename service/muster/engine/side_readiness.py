@@ -22,6 +22,8 @@ MOST_OBJECTS = 150_000
 """Of all clusters together: about a KiB of memory each."""
 QUIET_REVISIONS = 20
 """Since the last look: who writes more has no time to spare for copies."""
+QUIET_LOOKS = 5
+"""So many looks in a row must find it quiet once it was not: a stream of writes that draws breath goes on soon."""
 
 
 class SideReadiness:
@@ -31,6 +33,7 @@ class SideReadiness:
         self._side = side
         self._services = services
         self._seen = self._revisions()
+        self._looks_left: dict[str, int] = {}
         self._failed: set[str] = set()
 
     async def run(self) -> None:
@@ -53,7 +56,10 @@ class SideReadiness:
 
     def _quiet(self) -> set[str]:
         before, self._seen = self._seen, self._revisions()
-        return {name for name, now in self._seen.items() if now - before.get(name, 0) <= QUIET_REVISIONS}
+        written = {name for name, now in self._seen.items() if now - before.get(name, 0) > QUIET_REVISIONS}
+        left = {name: max(0, self._looks_left.get(name, 0) - 1) for name in self._seen}
+        self._looks_left = left | dict.fromkeys(written, QUIET_LOOKS)
+        return {name for name, looks in self._looks_left.items() if not looks}
 
     def _revisions(self) -> dict[str, int]:
         return {name: service.cluster.state.revision for name, service in self._services.items()}
