@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -176,6 +177,7 @@ def _helped(
             yield from ((unit, first) for unit in alike.unresolvable.units[needs])
 
 
+@lru_cache(maxsize=4_096)
 def _answer(events: tuple[EventKind, ...], reasons: tuple[str, ...]) -> tuple[EventKind | None, Help]:
     """The first of the events that may do something, and when one of them may."""
     first: EventKind | None = None
