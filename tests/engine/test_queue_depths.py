@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import asyncio
 
+from muster.engine.mutation import Mutation
 from muster.engine.ports import QueuedUnit, UnitState
 from muster.engine.queue_depths import SLICE, queue_depths
 from muster.engine.settlement import settle_unit
 from muster.model.meta import POD, POD_GROUP, ObjectKey
 from muster.telemetry.facts import QueueDepth
 from tests.engine.small_cluster import SmallCluster, pod, pod_group
+
+
+def settle_all(mutation: Mutation, units: list[ObjectKey]) -> None:
+    for unit in units:
+        settle_unit(mutation, unit)
 
 
 async def test_units_and_their_unbound_pods_are_counted_by_state_and_kind() -> None:
@@ -24,7 +30,7 @@ async def test_units_and_their_unbound_pods_are_counted_by_state_and_kind() -> N
     )
     keys = [ObjectKey(POD_GROUP, "default", "pair"), ObjectKey(POD_GROUP, "default", "short")]
     keys += [ObjectKey(POD, "default", f"alone-{number}") for number in range(3)]
-    small.change(lambda mutation: [settle_unit(mutation, key) for key in keys])
+    small.change(lambda mutation: settle_all(mutation, keys))
     small.cluster.queue.pop()
 
     depths, _ = await queue_depths(small.cluster)
