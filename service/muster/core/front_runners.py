@@ -7,6 +7,7 @@ front without looking at all others.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush, heapreplace
 
@@ -42,24 +43,37 @@ class FrontRunners:
         for place in np.flatnonzero(keys >= self.floor).tolist():
             heappush(self.heap, (-int(keys[place]), int(slots[place])))
 
-    def first(self) -> int | None:
+    def take(self, count: int, key_after: Callable[[int, int], int]) -> tuple[list[int], dict[int, int]]:
+        """Slots for so many pods one after the other, fewer if no key is 0 or above; and how many of them each slot got.
+
+        key_after: of a slot and the number of pods that it got, the key that it has then. Keys are changed.
+        """
+        order: list[int] = []
+        taken: dict[int, int] = {}
+        while len(order) < count:
+            slot = self._first()
+            if slot is None:
+                break
+            order.append(slot)
+            number = taken[slot] = taken.get(slot, 0) + 1
+            key = self.keys[slot] = key_after(slot, number)
+            if key >= self.floor:
+                heapreplace(self.heap, (-key, slot))
+            else:
+                heappop(self.heap)
+        return order, taken
+
+    def _first(self) -> int | None:
         """The slot with the highest key; None if no key is 0 or above."""
         while True:
             while self.heap:
                 key, slot = self.heap[0]
-                if self.keys[slot] == -key:
+                if self.keys.item(slot) == -key:
                     return slot
                 heappop(self.heap)
             if not self.floor:
                 return None
             self._look_again()
-
-    def replace_first(self, slot: int, key: int) -> None:
-        """The slot that is first has another key now."""
-        if key >= self.floor:
-            heapreplace(self.heap, (-key, slot))
-        else:
-            heappop(self.heap)
 
     @property
     def is_overgrown(self) -> bool:

@@ -34,9 +34,10 @@ _ALL = slice(None)
 class KeyRow:
     """One shape's keys per slot (REFUSED where the pod cannot run) and what they are made of.
 
-    admitted: verdict of the node filters. base: weighted node scores. amounts: requested row and amount.
-    exclusive: two such pods can never share a node. one_by_one: no pod filter has a say. scores: of the
-    states of nodes seen lately. front: the best of all nodes, once asked for. The rest says how current it is.
+    admitted: verdict of the node filters. base: what is in a key besides scores of amounts: weighted node scores, the place of
+    the name. amounts: requested row and amount. exclusive: two such pods can never share a node. one_by_one: no pod filter has
+    a say. scores: of the states of nodes seen lately. front: the best of all nodes, once asked for. The rest says how current
+    it is.
     """
 
     keys: IntArray
@@ -199,16 +200,11 @@ class LocalKeys:
         Only for rows that are scored one by one: filters are not asked again.
         """
         nodes = self._snapshot.nodes
-        remaining: list[int] = nodes.free[:, slot].tolist()
-        for resource, amount in row.amounts:
-            remaining[resource] -= amount * (taken + 1)
-            if remaining[resource] < 0:
-                return REFUSED
-        state = (*remaining, *nodes.allocatable[:, slot].tolist())
+        state = (taken, *nodes.free[:, slot].tolist(), *nodes.offered(slot))
         score = row.scores.get(state)
         if score is None:
             score = self._fit_score(row, state)
-        return ((score + int(row.base[slot])) << self._bits) + int(self._name_keys[slot])
+        return REFUSED if score == REFUSED else (score << self._bits) + row.base.item(slot)
 
     def front(self, row: KeyRow) -> FrontRunners:
         """The nodes of the cluster that rank first in a row that is current."""
@@ -227,18 +223,24 @@ class LocalKeys:
         row.position = self._snapshot.changes.position
 
     def _fit_score(self, row: KeyRow, state: tuple[int, ...]) -> int:
-        """The score of remaining and allocatable amounts, kept since the nodes of a cluster are often alike."""
-        shifts = row.shifts * 2
-        amounts = (
-            [amount >> shift for amount, shift in zip(state, shifts, strict=True)] if any(shifts) else state
-        )
-        half = len(state) // 2
-        offer = OneNodeOffer(self._snapshot.nodes.rows, amounts[half:], amounts[:half])
-        score = sum(item.weight * int(item.plugin.score(offer)) for item in self._profile.fit_scores)
+        """The score of a state, which is `taken` and free and allocatable amounts; kept, since nodes are often alike."""
         if len(row.scores) >= _MOST_SCORES:
             row.scores.clear()
-        row.scores[state] = score
+        score = row.scores[state] = self._fit_score_anew(row, *state)
         return score
+
+    def _fit_score_anew(self, row: KeyRow, taken: int, *amounts: int) -> int:
+        half = len(amounts) // 2
+        left, offered = list(amounts[:half]), list(amounts[half:])
+        for resource, amount in row.amounts:
+            left[resource] -= amount * (taken + 1)
+            if left[resource] < 0:
+                return REFUSED
+        if any(row.shifts):
+            left = [amount >> shift for amount, shift in zip(left, row.shifts, strict=True)]
+            offered = [amount >> shift for amount, shift in zip(offered, row.shifts, strict=True)]
+        offer = OneNodeOffer(self._snapshot.nodes.rows, offered, left)
+        return sum(item.weight * int(item.plugin.score(offer)) for item in self._profile.fit_scores)
 
     def _make(self, signature: Signature) -> KeyRow:
         nodes = self._snapshot.nodes
@@ -320,13 +322,12 @@ class LocalKeys:
 
     def keys_of(self, row: KeyRow, offer: NodeOffer) -> IntArray:
         """Keys of the offer's nodes, if one more pod of the row's shape fits there."""
-        where = offer.where
-        total = row.base[where]
+        total: IntArray | int = 0
         for item in self._profile.fit_scores:
             total = total + (
                 item.plugin.score(offer) if item.weight == 1 else item.weight * item.plugin.score(offer)
             )
-        keys: IntArray = (total << self._bits) + self._name_keys[where]
+        keys: IntArray = row.base[offer.where] + (total << self._bits)
         return keys
 
     def _admitted(self, signature: Signature) -> BoolArray:
@@ -345,7 +346,7 @@ class LocalKeys:
             score = item.plugin.score(signature, nodes)
             if score is not None:
                 base += item.weight * score
-        return base
+        return (base << self._bits) + self._name_keys
 
     def _renew_names(self) -> None:
         nodes = self._snapshot.nodes

@@ -48,6 +48,7 @@ class NodeTable:
         self._code_of_taints: dict[tuple[Taint, ...], int] = {(): 0}
         self._taints_due = _LEAST_TAINT_SETS
         self._columns = LabelColumns()
+        self._offered: dict[int, tuple[int, ...]] = {}
         self._sorted: tuple[int, Slots, IntArray] | None = None
         self._shifts: tuple[int, tuple[int, ...]] = (-1, ())
 
@@ -74,7 +75,15 @@ class NodeTable:
             blank = np.zeros((1, self.size), dtype=np.int64)
             self.allocatable = np.concatenate((self.allocatable, blank))
             self.free = np.concatenate((self.free, blank))
+            self._offered.clear()
         return row
+
+    def offered(self, slot: int) -> tuple[int, ...]:
+        """What one node offers, an amount a resource row."""
+        offered = self._offered.get(slot)
+        if offered is None:
+            offered = self._offered[slot] = tuple(self.allocatable[:, slot].tolist())
+        return offered
 
     def keep_rows(self, resources: Iterable[str]) -> list[int]:
         """Give up the rows of resources that are not among these and that no node offers; the former places of the kept ones."""
@@ -83,6 +92,7 @@ class NodeTable:
         places = [row for _, row in kept]
         self.rows = {resource: place for place, (resource, _) in enumerate(kept)}
         self.allocatable, self.free = self.allocatable[places], self.free[places]
+        self._offered.clear()
         self.version += 1
         return places
 
@@ -191,6 +201,7 @@ class NodeTable:
             self.free[row, slot] += amount - old.get(resource, 0)
             self.allocatable[row, slot] = amount
         self._offers[slot] = amounts
+        self._offered.pop(slot, None)
         return True
 
     def _put_labels(self, slot: int, labels: dict[str, str]) -> bool:

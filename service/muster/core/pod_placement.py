@@ -9,6 +9,7 @@ minimum, and then the whole sequence is simply the largest entries in order. Oth
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -130,17 +131,7 @@ class PodPlacer:
 
     def _place_few(self, index: int, row: KeyRow, count: int, front: FrontRunners) -> Slots:
         """One at a time, scoring again only the node just taken."""
-        taken: dict[int, int] = {}
-        order: list[int] = []
-        while len(order) < count:
-            slot = front.first()
-            if slot is None:
-                break
-            order.append(slot)
-            number = taken[slot] = taken.get(slot, 0) + 1
-            key = self.keys.key_after(row, slot, number)
-            row.keys[slot] = key
-            front.replace_first(slot, key)
+        order, taken = front.take(count, partial(self.keys.key_after, row))
         if taken:
             self._snapshot.assume_few(index, list(taken), list(taken.values()))
         self.keys.confirm(row, () if front is row.front else taken)

@@ -182,8 +182,8 @@ class Ledger:
         pods = tuple(chain.from_iterable(ids for ids, _ in self._entries))
         if len(pods) <= _FEW_PODS:
             on = [nodes.names[slot] for _, column in self._entries for slot in column.tolist()]
-            names = sorted(set(on))
-            return Assignments(pods, tuple(names), tuple(map(names.index, on)))
+            used_names = tuple(sorted(set(on)))
+            return Assignments(pods, used_names, tuple(map(used_names.index, on)))
         ranks: list[int] = nodes.ranks[np.concatenate([slots for _, slots in self._entries])].tolist()
         used = sorted(set(ranks))
         place_of = dict(zip(used, range(len(used)), strict=True))
