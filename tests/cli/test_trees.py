@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from muster.cli.decision_views import decision_view
-from muster.v1.decision_pb2 import Decision, GroupStatus, SearchEnd
+from muster.v1.decision_pb2 import Decision, DecisionCode, GroupStatus, SearchEnd
 from muster.v1.meta_pb2 import ObjectRef
 from tests.cli.conftest import Command
 
@@ -187,6 +187,22 @@ def test_a_decision_shows_status_counts_and_domains_of_each_level() -> None:
         "└── cpg/replica-1     unresolvable   0/1 group   0 pods",
         "    └── pg/workers-1  unresolvable   2/3 pods                     UU=1",
     ]
+
+
+def test_a_search_that_cost_more_than_its_budget_is_not_said_to_be_a_part_of_it() -> None:
+    decision = result_of_three_levels()
+    decision.search.end = SearchEnd.SEARCH_END_BUDGET_SPENT
+    decision.search.nodes_spent, decision.search.nodes_budget = 224, 1
+
+    assert "search: ended without a placement or a proof after 224 steps, 1 allowed" in shown(decision)
+
+
+def test_what_an_outcome_and_its_message_have_in_common_is_said_once() -> None:
+    decision = Decision(unit=ObjectRef(kind="PodGroup", name="training"))
+    decision.code = DecisionCode.DECISION_CODE_WAITING_FOR_PREEMPTION
+    decision.message = "waiting for preemption of 2 pods"
+
+    assert shown(decision)[0] == "podgroup/training waiting for preemption of 2 pods"
 
 
 @pytest.mark.parametrize(

@@ -62,13 +62,19 @@ def state_name(state: UnitQueueState) -> str:
 def decision_line(decision: Decision) -> str:
     """One line: the unit, the outcome, and where its pods go or why not."""
     unit = f"[bold]{escape(shown_ref(decision.unit))}[/]"
-    return f"{unit} {outcome_words(decision)}: {escape(_summary(decision))}"
+    summary, words = _summary(decision), _words(decision)
+    # "waiting for preemption of 2 pods" says its code itself.
+    more = summary.removeprefix(words) if summary.startswith(f"{words} ") else f": {summary}"
+    return f"{unit} {outcome_words(decision)}{escape(more)}"
 
 
 def outcome_words(decision: Decision) -> str:
     """The code in words, coloured."""
-    code = code_name(decision)
-    return f"[{CODE_STYLES.get(code, 'red')}]{code.lower().replace('_', ' ')}[/]"
+    return f"[{CODE_STYLES.get(code_name(decision), 'red')}]{_words(decision)}[/]"
+
+
+def _words(decision: Decision) -> str:
+    return code_name(decision).lower().replace("_", " ")
 
 
 def decision_view(decision: Decision) -> RenderableType:
@@ -159,9 +165,13 @@ def _facts(decision: Decision) -> str:
 
 
 def _steps(search: Search) -> str:
-    spent = f" after {search.nodes_spent:,}" if search.nodes_spent else ""
-    of_budget = f" of {search.nodes_budget:,}" if spent and search.nodes_budget else ""
-    return f"{spent}{of_budget} steps" if spent else ""
+    spent, budget = search.nodes_spent, search.nodes_budget
+    if not spent:
+        return ""
+    if spent > budget > 0:
+        # What comes before the first step is counted too, whatever the budget.
+        return f" after {spent:,} steps, {budget:,} allowed"
+    return f" after {spent:,}{f' of {budget:,}' if budget else ''} steps"
 
 
 def _own_notes(result: GroupResult) -> Iterable[str]:

@@ -27,6 +27,12 @@ function unasked(error) {
   throw error;
 }
 
+function stepsOf({ nodesSpent, nodesBudget }) {
+  const [spent, budget] = [Number(nodesSpent), Number(nodesBudget)];
+  if (!spent) return "";
+  return spent > budget ? ` ${spent} steps, ${budget} allowed` : ` ${spent} of ${budget} steps`;
+}
+
 function outcome(told) {
   const { search } = told;
   return facts(
@@ -35,7 +41,7 @@ function outcome(told) {
     ["What it says", told.message],
     ["Made", [moment(told.createTime), ` on revision ${told.snapshotRevision}, committed as ${told.revision}`]],
     ["Took", duration(told.duration)],
-    ["Search", search?.end ? [status(search.end, "SEARCH_END_"), Number(search.nodesSpent) ? ` ${search.nodesSpent} of ${search.nodesBudget} steps` : ""] : ""],
+    ["Search", search?.end ? [status(search.end, "SEARCH_END_"), stepsOf(search)] : ""],
     ["Preemption", told.preemption?.notPossible ?? ""],
     ["Profile", told.profile],
     ["Trace", told.traceId],
