@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from muster.core.framework import PlacementScorer, PlacementView
 BEST_DOMAIN = "BEST_DOMAIN"
 CLOSEST_DOMAIN = "CLOSEST_DOMAIN"
 _EMPTY = '""'
+_WORDS = {int(status): status.name.lower() for status in Status}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,8 +109,7 @@ class Outcomes:
         return reason_of_choice(leaders, Counter(self.statuses.tolist()), scorer)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Choice:
+class Choice(NamedTuple):
     """The best candidate. tried, pruned: how many there were. events: for an observer, one a candidate."""
 
     domain: Domain
@@ -123,14 +124,15 @@ def reason_of_choice(
 ) -> Reason:
     """Why the first of the leaders won over the second, if there is one. counts: candidates of each status."""
     winner, view = leaders[0]
-    details = {"key": winner.key, "value": winner.value, "score": scorer.describe(view)}
-    text = f"{winner.key}={winner.value} is best: {details['score']}"
+    score = scorer.describe(view)
+    details = {"key": winner.key, "value": winner.value, "score": score}
+    text = f"{winner.key}={winner.value} is best: {score}"
     for following, its_view in leaders[1:]:
-        details["next_value"] = following.value
-        details["next_score"] = scorer.describe(its_view)
-        text += f"; then {details['next_value'] or _EMPTY}: {details['next_score']}"
+        next_score = scorer.describe(its_view)
+        details |= {"next_value": following.value, "next_score": next_score}
+        text += f"; then {following.value or _EMPTY}: {next_score}"
     for status, number in sorted(counts.items()):
-        details[Status(status).name.lower()] = str(number)
+        details[_WORDS[status]] = str(number)
     return Reason(BEST_DOMAIN, text, 0, details)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from muster.core.arrays import Amount, Amount_co, BoolArray, IntArray, Slots
 from muster.core.node_table import NodeTable
@@ -118,8 +118,7 @@ class PodScore(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class PlacementView:
+class PlacementView(NamedTuple):
     """A group placed in a candidate domain, for the scorer.
 
     placed: pods of the subtree, bound ones included. used, allocatable: sums over the domain per requested

@@ -29,15 +29,15 @@ class LevelSums:
     """Of the domains of one level, by place.
 
     room, room_if_empty: pods by free and by allocatable amounts. used, allocatable: per domain one amount a row asked
-    about. place_of: [slots] each node's domain, -1 for none. moved: places of the domains that changed, oldest first.
+    about. place_of: per slot the node's domain, -1 for none. moved: places of the domains that changed, oldest first.
     """
 
     level: Level
     room: list[int]
     room_if_empty: list[int]
     used: list[list[int]]
-    allocatable: list[list[int]]
-    place_of: IntArray
+    allocatable: list[tuple[int, ...]]
+    place_of: list[int]
     moved: list[int] = field(default_factory=list)
 
 
@@ -56,13 +56,15 @@ class RunningSums:
     _fitting: list[int] = field(default_factory=list)
     _admitted: list[bool] = field(default_factory=list)
     _amounts: tuple[tuple[int, int], ...] = ()
-    _seen: IntArray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
+    _free: IntArray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
+    """When all was added up; `_seen` has what nodes that changed have now."""
+    _seen: dict[int, list[int]] = field(default_factory=dict)
 
     def changed(self) -> list[int] | None:
         """Nodes that are to be looked at again; None if all must be."""
         snapshot = self.rooms.snapshot
         nodes, changes = snapshot.nodes, snapshot.changes
-        if self._version != nodes.version or self._seen.shape != nodes.free.shape:
+        if self._version != nodes.version or self._free.shape != nodes.free.shape:
             return None
         if changes.position - self._position > _FEW_CHANGES or len(self.levels[0].moved) > _LONGEST_LOG:
             return None
@@ -70,11 +72,13 @@ class RunningSums:
 
     def follow(self, slots: list[int]) -> None:
         """Take in what these nodes gained or lost, which are all that `changed` tells."""
-        free = self.rooms.snapshot.nodes.free
+        free, seen = self.rooms.snapshot.nodes.free, self._seen
         for slot in slots:
-            before, now = self._seen[:, slot].tolist(), free[:, slot].tolist()
+            before, now = seen.get(slot), free[:, slot].tolist()
+            if before is None:
+                before = self._free[:, slot].tolist()
             if before != now:
-                self._seen[:, slot] = free[:, slot]
+                seen[slot] = now
                 self._move(slot, before, now)
         self._position = self.rooms.snapshot.changes.position
 
@@ -91,7 +95,7 @@ class RunningSums:
         self.requests = tuple(requests[row] for row in self.rows)
         self.levels = tuple(map(self._added_up, levels_of(snapshot, CLUSTER, self.path)))
         self._fitting = rooms.per_slot(self.signature).tolist()
-        self._seen = nodes.free.copy()
+        self._free, self._seen = nodes.free.copy(), {}
         self._version, self._position = nodes.version, snapshot.changes.position
         return True
 
@@ -106,8 +110,8 @@ class RunningSums:
             room=self.rooms.sums(self.signature, level, "free").tolist(),
             room_if_empty=self.rooms.sums(self.signature, level, "allocatable").tolist(),
             used=np.transpose(used).tolist(),
-            allocatable=np.transpose(offered).tolist(),
-            place_of=place_of,
+            allocatable=list(map(tuple, np.transpose(offered).tolist())),
+            place_of=place_of.tolist(),
         )
 
     def _move(self, slot: int, before: list[int], now: list[int]) -> None:
@@ -115,21 +119,19 @@ class RunningSums:
         if self._admitted[slot]:
             room = self._room(now)
             more_room, self._fitting[slot] = room - self._fitting[slot], room
+        more_used = [before[row] - now[row] for row in self.rows]
         for sums in self.levels:
-            place = int(sums.place_of[slot])
+            place = sums.place_of[slot]
             if place >= 0:
                 sums.room[place] += more_room
                 used = sums.used[place]
-                for at, row in enumerate(self.rows):
-                    used[at] += before[row] - now[row]
+                for at, more in enumerate(more_used):
+                    used[at] += more
                 sums.moved.append(place)
 
     def _room(self, free: list[int]) -> int:
         """Pods that a node admitting them holds by these amounts."""
-        room = MANY
-        for row, amount in self._amounts:
-            room = min(room, free[row] // amount)
-        return max(room, 0)
+        return max(min([free[row] // amount for row, amount in self._amounts], default=MANY), 0)
 
     def _is_safe(self, row: int) -> bool:
         nodes = self.rooms.snapshot.nodes

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
 from muster.core.candidate_outcomes import Choice, Outcomes, event_of, reason_of_choice
 from muster.core.capacity import rooms_of
@@ -29,8 +30,7 @@ _MOST_PODS = 64
 _MOST_STANDINGS = 16
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Inside:
+class _Inside(NamedTuple):
     """Where candidates are: on a level of a chain, inside one domain of the level above. outer: that domain."""
 
     standings: Standings
@@ -61,14 +61,13 @@ class SmallGroups:
         form, signatures, path = _form(group)
         if form is None or self.unit.excluded_nodes:
             return None
-        kinds = [self.snapshot.signatures[index] for index in signatures]
-        shape = kinds[0].shape
-        if any(kind.shape != shape for kind in kinds) or not all(map(self.placer.is_plain, kinds)):
+        signature = self._one_shape(signatures)
+        if signature is None:
             return None
         inside = self._chosen.get(id(outer))
         if inside is None and outer is CLUSTER:
-            inside = _Inside(self._standings(kinds[0], path), 0, 0, CLUSTER)
-        if inside is None or not inside.suits(shape, path):
+            inside = _Inside(self._standings(signature, path), 0, 0, CLUSTER)
+        if inside is None or not inside.suits(signature.shape, path):
             return None
         table = inside.standings.table(form, inside.level)
         if table is None or not table.orders:
@@ -87,6 +86,14 @@ class SmallGroups:
             status = Status(int(outcomes.statuses[place]))
             if status is not Status.SUCCESS:
                 table.put(place, Verdict(status, pruned=bool(outcomes.pruned[place])))
+
+    def _one_shape(self, indexes: set[int]) -> Signature | None:
+        """One of the signatures, if they are all of one shape and nothing but room keeps their pods from a node."""
+        kinds = [self.snapshot.signatures[index] for index in indexes]
+        for kind in kinds:
+            if kind.shape != kinds[0].shape or not self.placer.is_plain(kind):
+                return None
+        return kinds[0]
 
     def _best(self, table: Table, inside: _Inside) -> Choice | None:
         domains = inside.standings.sums.levels[inside.level].level.domains

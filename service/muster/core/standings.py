@@ -64,12 +64,12 @@ class Table:
 
     def first(self, above: int, number: int) -> list[tuple[int, PlacementView]]:
         """The best domains inside one, up to so many, with what their scores are made of."""
-        verdicts = [(key[-1], self.verdicts[key[-1]]) for key in self.orders[above][:number]]
-        return [
-            (place, verdict.view)
-            for place, verdict in verdicts
-            if verdict is not None and verdict.view is not None
-        ]
+        best: list[tuple[int, PlacementView]] = []
+        for key in self.orders[above][:number]:
+            verdict = self.verdicts[key[-1]]
+            if verdict is not None and verdict.view is not None:
+                best.append((key[-1], verdict.view))
+        return best
 
     def tally(self, above: int) -> tuple[dict[int, int], int]:
         """How many domains inside one have each status, and how many of all capacity rules out."""
@@ -90,18 +90,24 @@ class Table:
     def put(self, place: int, verdict: Verdict | None) -> None:
         """The verdict on a domain from now on; None if it is not known."""
         old, above = self.verdicts[place], self.parents[place]
-        if old is not None:
-            self.counts[above][old[:2]] -= 1
-            if old.key is not None:
-                del self.orders[above][bisect_left(self.orders[above], old.key)]
         self.verdicts[place] = verdict
+        order = self.orders[above]
+        if old is not None and old.key is not None:
+            del order[bisect_left(order, old.key)]
+        if verdict is not None and verdict.key is not None:
+            insort(order, verdict.key)
+        if old is None or verdict is None or old[:2] != verdict[:2]:
+            self._count(place, old, verdict)
+
+    def _count(self, place: int, old: Verdict | None, verdict: Verdict | None) -> None:
+        counts = self.counts[self.parents[place]]
+        if old is not None:
+            counts[old[:2]] -= 1
         if verdict is None:
             self.unknown.add(place)
-            return
-        self.unknown.discard(place)
-        self.counts[above][verdict[:2]] += 1
-        if verdict.key is not None:
-            insort(self.orders[above], verdict.key)
+        else:
+            self.unknown.discard(place)
+            counts[verdict[:2]] += 1
 
 
 @dataclass(slots=True)
@@ -184,8 +190,8 @@ class Standings:
     def _success(self, level: int, place: int, placed: int, taken: int) -> Verdict:
         sums = self.sums.levels[level]
         amounts = zip(sums.used[place], self.sums.requests, strict=True)
-        used = tuple(used + taken * request for used, request in amounts)
-        view = PlacementView(placed, used, tuple(sums.allocatable[place]))
+        used = [used + taken * request for used, request in amounts]
+        view = PlacementView(placed, tuple(used), sums.allocatable[place])
         key = (*_descending(self.scorer.score(view)), place)
         return Verdict(Status.SUCCESS, pruned=False, key=key, view=view)
 
@@ -205,10 +211,15 @@ class Standings:
 
     def best_leaf(self, leaf: LeafForm, level: int, above: int, taken: dict[int, int]) -> int | None:
         """The best domain for a leaf inside one of the level above, with pods that some have taken in this trial."""
-        order = self._tables[leaf, level].orders[above]
-        keys = [next((key for key in order if key[-1] not in taken), None)]
-        keys += [self._leaf(leaf, level, place, number).key for place, number in taken.items()]
-        best = min((key for key in keys if key is not None), default=None)
+        best: Key | None = None
+        for key in self._tables[leaf, level].orders[above]:
+            if key[-1] not in taken:
+                best = key
+                break
+        for place, number in taken.items():
+            again = self._leaf(leaf, level, place, number).key
+            if again is not None and (best is None or again < best):
+                best = again
         return None if best is None else int(best[-1])
 
 
@@ -238,11 +249,23 @@ class _TreeTrial:
             self.taken[place] += min(leaf.number - leaf.minimum, room[place] - self.taken[place])
 
 
+class _Share(NamedTuple):
+    """A fraction in lowest terms, of which larger ones sort first."""
+
+    above: int
+    below: int
+
+    def __lt__(self, other: tuple[int, ...]) -> bool:
+        return self.above * other[1] > other[0] * self.below
+
+
 def _descending(score: tuple[Fraction | int, ...]) -> Key:
     """Sorts higher scores first; most fractions are told apart by their floating point values, which never disagree."""
-    key: list[Fraction | float] = []
+    key: list[float | _Share] = []
     for part in score:
-        if isinstance(part, Fraction):
-            key.append(-(part.numerator / part.denominator))
-        key.append(-part)
+        if isinstance(part, int):
+            key.append(-part)
+        else:
+            above, below = part.as_integer_ratio()
+            key += (-(above / below), _Share(above, below))
     return tuple(key)

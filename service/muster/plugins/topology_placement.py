@@ -45,13 +45,12 @@ class MostPodsThenFullest:
         return ranks
 
     def describe(self, view: PlacementView) -> str:
-        shares = [
-            used / allocatable
-            for used, allocatable in zip(view.used, view.allocatable, strict=True)
-            if allocatable
-        ]
-        share = sum(shares) / max(len(shares), 1)
-        return f"{view.placed} {'pod' if view.placed == 1 else 'pods'}, {share:.1%} full"
+        total, number = 0.0, 0
+        for used, allocatable in zip(view.used, view.allocatable, strict=True):
+            if allocatable:
+                total, number = total + used / allocatable, number + 1
+        pods = "1 pod" if view.placed == 1 else f"{view.placed} pods"
+        return f"{pods}, {total / max(number, 1):.1%} full"
 
     def _settled(
         self, views: PlacementViews, order: IntArray, classes: IntArray, unlike: BoolArray
