@@ -10,7 +10,7 @@ import pytest
 
 from muster.engine.cluster_service import ClusterService
 from muster.engine.ports import ClusterWrites
-from muster.engine.writer import GATHER_SECONDS, QUIET_TURNS, Writer
+from muster.engine.writer import GATHER_SECONDS, GATHER_SECONDS_A_CALLER, QUIET_TURNS, Writer
 from muster.store.store import SqlStore
 from tests.engine.started_registry import OVER, put, started_with_a_node
 from tests.fakes.clock import FakeClock
@@ -111,6 +111,35 @@ async def test_a_loop_that_does_not_cease_to_write_is_answered_in_time(
     writing.cancel()
 
     assert 1 < store.revisions[0] <= 2 * GATHER_SECONDS / TURN_SECONDS
+
+
+async def test_the_more_calls_wait_the_longer_a_transaction_fills(
+    service: ClusterService, store: CountingStore, clock: FakeClock
+) -> None:
+    async def keep_writing() -> None:
+        for number in range(100):
+            clock.advance(GATHER_SECONDS_A_CALLER)
+            write(service, f"node-{number}")
+            await asyncio.sleep(0)
+
+    async def revisions_of(callers: int) -> int:
+        """Of the transaction that so many callers waited for, another of whom came in each turn."""
+
+        async def call(turns: int) -> None:
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            write(service, f"of-{turns}")
+            await service.durable()
+
+        store.forget()
+        writing = asyncio.create_task(keep_writing())
+        await asyncio.gather(*map(call, range(callers)))
+        first = store.revisions[0]
+        await writing
+        await service.durable()
+        return first
+
+    assert await revisions_of(1) < await revisions_of(8)
 
 
 async def test_a_call_is_not_held_up_by_what_nobody_waits_for(

@@ -22,6 +22,8 @@ from muster.telemetry.facts import CommitFacts
 
 GATHER_SECONDS = 0.02
 """The longest time that a transaction waits for more while the loop is busy: each one costs the loop's thread its turn."""
+GATHER_SECONDS_A_CALLER = 0.0025
+"""A few callers do not wait for so long: there is little to share, and what comes is the cycles' writes, which can wait."""
 QUIET_TURNS = 3
 """Turns of the loop in which nobody writes, after which it is taken to have nothing to write."""
 MOST_GATHERED = 512
@@ -116,12 +118,14 @@ class Writer:
 
     async def _gather(self) -> None:
         """Wait while more callers come, so that many share a transaction; where nobody waits, while the loop writes."""
-        end = self._clock.monotonic() + GATHER_SECONDS
-        gathered, quiet = (0, 0), 0
-        while quiet < QUIET_TURNS and gathered[1] < MOST_GATHERED and self._clock.monotonic() < end:
+        began = self._clock.monotonic()
+        callers = revisions = quiet = 0
+        while quiet < QUIET_TURNS and revisions < MOST_GATHERED:
+            before = callers, revisions
             callers = sum(map(len, self._waiting.values()))
             revisions = sum(each.open_revisions for each in self._dirty.values())
-            before, gathered = gathered, (callers, revisions)
+            if self._clock.monotonic() - began >= _patience(callers):
+                return
             is_more = callers > before[0] if callers else revisions > before[1]
             quiet = 0 if is_more else quiet + 1
             await asyncio.sleep(0)
@@ -156,6 +160,11 @@ class Writer:
         revisions = sum(len(writes.entries) for writes in batch)
         seconds = self._clock.monotonic() - started
         self._telemetry.committed(CommitFacts(revisions, rows, seconds, succeeded))
+
+
+def _patience(callers: int) -> float:
+    """For how many seconds a transaction may fill that so many callers wait for."""
+    return min(GATHER_SECONDS, callers * GATHER_SECONDS_A_CALLER) if callers else GATHER_SECONDS
 
 
 def _refusal(why: str) -> UnavailableError:
