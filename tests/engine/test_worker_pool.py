@@ -114,6 +114,21 @@ async def test_a_replica_decides_as_its_original_does_after_a_change(
     assert len(answer.decision.assignments.pods) == (0 if changed == "more pods" else 7)
 
 
+async def test_a_worker_that_was_prepared_knows_the_arrays_before_it_is_asked(
+    workers: Workers, fed: Fed
+) -> None:
+    workers.pool.prepare("c", fed.feed)
+    await asyncio.sleep(0)
+    is_followed = fed.feed.is_followed
+    unit = fed.gang(8)
+
+    answer = await workers.decide(fed, unit)
+
+    assert answer.decision == decide(fed.feed.flush(), unit, default_profile(), NullObserver())
+    assert is_followed
+    assert len(answer.decision.assignments.pods) == 8
+
+
 async def test_a_decision_sees_the_state_of_the_moment_at_which_its_turn_comes(
     workers: Workers, fed: Fed
 ) -> None:

@@ -28,6 +28,7 @@ from muster.model.pod import Pod
 LEAST_SIGNATURES = 8_192
 LEAST_RESOURCES = 256
 MOST_BEHIND = 100_000
+MANY_CHANGES = 500
 
 
 class ArrayFeed:
@@ -93,6 +94,11 @@ class ArrayFeed:
         if before != after:
             return EventKind.POD_RELABELLED
         return EventKind.POD_LEAVING if new.is_leaving and not old.is_leaving else None
+
+    @property
+    def is_far_behind(self) -> bool:
+        """Whether bringing the snapshot up to date would take a while."""
+        return len(self._pending) >= MANY_CHANGES
 
     def flush(self) -> Snapshot:
         """Bring the snapshot up to date and return it.

@@ -128,6 +128,7 @@ class CycleRunner:
                 self._give_up()
                 return
             if not self._stopping:
+                self._decider.prepare()
                 await self._wake.wait()
 
     async def _drain_queue(self) -> None:
@@ -359,10 +360,9 @@ class CycleRunner:
             self._lost()
 
     def _eviction(self, profile: str) -> Eviction:
-        tools = self._tools
-        found = tools.profiles.get(profile)
+        found = self._tools.profiles.get(profile)
         return Eviction(
-            tools.clients_evict,
+            self._tools.clients_evict,
             *(() if found is None else (found.preemption.eviction_timeout_seconds,)),
         )
 

@@ -127,6 +127,13 @@ class Decider:
         self._last_in_vain: tuple[Unit, str, int] | None = None
         self._last_victims: tuple[tuple[int, int], DisruptionUnits] | None = None
 
+    def prepare(self) -> None:
+        """Take in many new nodes while no unit waits, here and in the worker, or the next one would wait for it."""
+        feed = self._cluster.feed
+        if feed.is_far_behind:
+            feed.flush()
+            self._pool.prepare(self._cluster.name, feed)
+
     async def verdict(self, unit: Unit, caller: str = "") -> Verdict:
         """The decision on the present state; `caller` is the trace that it belongs to, whose cycle the caller ends."""
         cycle = self._telemetry.cycle_started(self._cluster.name, unit.key, caller)

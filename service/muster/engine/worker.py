@@ -2,8 +2,8 @@
 
 It is a new interpreter that imports nothing but the core and its plugins, and lives as long as the pipe to its parent.
 It says ("ready",) once it has been through all of its code. Messages are tuples: ("start", cluster, pickled snapshot), ("deltas", cluster, deltas), ("drop", cluster),
-("decide", cluster, unit, profile, recording), ("place", cluster, unit, profile, departures). Only the last two are
-answered, with ("decided", decision, events), ("placed", place) or ("failed", text). A replica that cannot follow its deltas ends the process: the parent sends all of them anew.
+("decide", cluster, unit, profile, recording), ("place", cluster, unit, profile, departures), ("follow", cluster). Only
+the last three are answered, with ("decided", decision, events), ("placed", place) or ("failed", text), ("following",). A replica that cannot follow its deltas ends the process: the parent sends all of them anew.
 """
 
 from __future__ import annotations
@@ -73,6 +73,8 @@ def _follow(replicas: dict[str, Snapshot], message: tuple[Any, ...]) -> tuple[An
     if word == "place":
         unit, profile, departures = rest
         return place_on(replicas[cluster], unit, profile, departures)
+    if word == "follow":
+        return ("following",)
     if word == "start":
         replicas[cluster] = pickle.loads(rest[0])  # noqa: S301 - from our own parent
         # A replica lives long: no collection need walk through it.

@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import Context
 from dataclasses import dataclass, field, replace
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -116,6 +117,7 @@ class WorkerPool:
         self._locks = [asyncio.Lock() for _ in range(size)]
         self._threads = ThreadPoolExecutor(max(1, size), thread_name_prefix="muster-worker")
         self._exchanges: set[asyncio.Task[Message]] = set()
+        self._preparing: set[asyncio.Task[None]] = set()
         self._in_work: dict[int, _InWork] = {}
         self._is_closed = False
 
@@ -169,6 +171,19 @@ class WorkerPool:
         exchange, _ = await self._asked(place, cluster, feed, lambda: message)
         return _place_of(await asyncio.shield(exchange))
 
+    def prepare(self, cluster: str, feed: ArrayFeed) -> None:
+        """Have a free worker take in what it does not know of the arrays; a busy one hears it with the next question."""
+        place = zlib.crc32(cluster.encode()) % max(1, self._size)
+        if not (self.is_empty or self._is_closed or self._locks[place].locked()):
+            preparing = asyncio.create_task(self._prepare(place, cluster, feed), context=Context())
+            self._preparing.add(preparing)
+            preparing.add_done_callback(self._preparing.discard)
+
+    async def _prepare(self, place: int, cluster: str, feed: ArrayFeed) -> None:
+        with suppress(WorkerFailedError):
+            exchange, _ = await self._asked(place, cluster, feed, lambda: ("follow", cluster))
+            await asyncio.shield(exchange)
+
     async def _asked(
         self, place: int, cluster: str, feed: ArrayFeed, question: Callable[[], Message]
     ) -> tuple[asyncio.Task[Message], int]:
@@ -197,7 +212,7 @@ class WorkerPool:
         self._is_closed = True
         for each in self._workers.values():
             each.process.kill()
-        await asyncio.gather(*self._exchanges, return_exceptions=True)
+        await asyncio.gather(*self._exchanges, *self._preparing, return_exceptions=True)
         for place, each in list(self._workers.items()):
             self._give_up(place, each)
         self._threads.shutdown(wait=False)
