@@ -364,3 +364,21 @@ def test_what_is_reserved_is_told() -> None:
     assert reason.code == "RESERVED"
     assert reason.message == "room on 1 node in rack=a is reserved, estimated start 1970-01-01T00:18:20Z"
     assert reason.details["estimated_start"] == "1970-01-01T00:18:20Z"
+
+
+def test_a_pod_and_its_unit_are_told_for_whom_the_room_is_reserved_that_they_may_not_use() -> None:
+    cluster = reserving(size=8)
+
+    cluster.apply(single("late", 1_000), single("giant", cpu=5))
+    cluster.tried()
+
+    text = "0/2 nodes are available: 2 Insufficient cpu"
+    kept = f"{text}; room on 2 nodes is reserved for PodGroup default/gang"
+    assert [told(cluster, name) for name in ("late", "giant")] == [(kept, kept), (f"{text}.", f"{text}.")]
+
+
+def told(cluster: ReservingCluster, name: str) -> tuple[str, str]:
+    """What a pod's condition says, and what the queue says of the unit that it is."""
+    pod = cluster.pod(name)
+    (condition,) = pod.status.conditions
+    return condition.message, cluster.cluster.queue.rows[pod.key].message

@@ -187,11 +187,23 @@ def as_told(cluster: Cluster, decision: Decision) -> Decision:
     """The decision with a message that tells of the pods that the unit waits for, or waited for in vain."""
     if decision.code is DecisionCode.WAITING_FOR_PREEMPTION and decision.preemption is None:
         return varied(decision, message=waiting_message(len(cluster.waits.left(decision.unit))))
-    stayed = stayed_message(cluster, decision.unit)
     fits = decision.assignments.pods or decision.code is DecisionCode.FITS_WITHOUT_PREEMPTION
-    if not stayed or fits:
-        return decision
-    return varied(decision, message=f"{decision.message}; {stayed}")
+    more = "" if fits else stayed_message(cluster, decision.unit)
+    message = _joined(_joined(decision.message, more), _kept_from(cluster, decision))
+    return decision if message == decision.message else varied(decision, message=message)
+
+
+def _kept_from(cluster: Cluster, decision: Decision) -> str:
+    """Whose reservation binds a unit that found no room where there might be some; "" if none does."""
+    row = cluster.queue.rows.get(decision.unit)
+    if row is None or decision.code is not DecisionCode.UNSCHEDULABLE:
+        return ""
+    held = cluster.reservations.binding(cluster.state, row.key, row.priority)
+    return "" if held is None else held.told_to_others
+
+
+def _joined(message: str, more: str) -> str:
+    return f"{message.removesuffix('.')}; {more}" if more else message
 
 
 def _keeps_nominations(decision: Decision) -> bool:
@@ -269,10 +281,12 @@ def _write_pods_left(
     """Pods that were not placed say why: for their own shape where the cycle knows it, else as their group, or the unit."""
     if not pods:
         return
-    reason = _REASONS.get(decision.code, UNSCHEDULABLE)
+    reason, kept = _REASONS.get(decision.code, UNSCHEDULABLE), _kept_from(mutation.cluster, decision)
     for leaf in leaves(unit.root):
         outcome = found.get(leaf.key)
-        own = outcome.by_signature if outcome is not None else {}
+        own = (
+            {} if outcome is None else {at: _joined(text, kept) for at, text in outcome.by_signature.items()}
+        )
         of_group = outcome.message if outcome is not None and not outcome.scheduled else decision.message
         for ordinal, signature in zip(leaf.pods.ids, leaf.pods.signatures, strict=True):
             # As it is now: the nomination of a pod may have been written, or cleared, in this revision.

@@ -84,6 +84,12 @@ class Reservation:
             signatures += [feed.signature_of(each.pod)] * len(each.node_names)
         return PromisedRoom(tuple(signatures), tuple(name for each in self.room for name in each.node_names))
 
+    @property
+    def told_to_others(self) -> str:
+        """What those hear whom it binds."""
+        nodes = {name for each in self.room for name in each.node_names}
+        return f"room on {number_of(len(nodes), 'node')} is reserved for {self.unit}"
+
     def frees_somebody(self, after: Reservation | None) -> bool:
         """Whether somebody whom this one binds might be free to use room once the other stands in its place."""
         if after is None or (self.unit, self.room) != (after.unit, after.room):
