@@ -6,30 +6,32 @@ _KEPT = 32768
 
 
 class ChangeLog:
-    """An endless list of slots of which the newest are kept. Assuming and reverting write to it like any change."""
+    """An endless list of slots of which the newest are kept. Assuming and reverting write to it like any change.
+
+    position: where the next change will stand.
+    """
 
     def __init__(self) -> None:
+        self.position = 0
         self._slots: list[int] = []
         self._start = 0
 
-    @property
-    def position(self) -> int:
-        """Where the next change will stand."""
-        return self._start + len(self._slots)
-
     def add(self, slot: int) -> None:
         self._slots.append(slot)
+        self.position += 1
         if len(self._slots) > 2 * _KEPT:
             self._forget()
 
     def extend(self, slots: list[int]) -> None:
         self._slots.extend(slots)
+        self.position += len(slots)
         if len(self._slots) > 2 * _KEPT:
             self._forget()
 
     def add_all(self) -> None:
         """Most slots changed, so that looking at all of them costs no more than telling which."""
-        self._start = self.position + 1
+        self.position += 1
+        self._start = self.position
         self._slots.clear()
 
     def since(self, position: int) -> list[int] | None:

@@ -50,38 +50,32 @@ class FrontRunners:
         """
         order: list[int] = []
         taken: dict[int, int] = {}
-        while len(order) < count:
-            slot = self._first()
-            if slot is None:
-                break
+        keys, heap = self.keys, self.heap
+        while len(order) < count and (heap or self._look_again()):
+            entry, slot = heap[0]
+            if keys.item(slot) != -entry:
+                heappop(heap)
+                continue
             order.append(slot)
             number = taken[slot] = taken.get(slot, 0) + 1
-            key = self.keys[slot] = key_after(slot, number)
+            key = keys[slot] = key_after(slot, number)
             if key >= self.floor:
-                heapreplace(self.heap, (-key, slot))
+                heapreplace(heap, (-key, slot))
             else:
-                heappop(self.heap)
+                heappop(heap)
         return order, taken
-
-    def _first(self) -> int | None:
-        """The slot with the highest key; None if no key is 0 or above."""
-        while True:
-            while self.heap:
-                key, slot = self.heap[0]
-                if self.keys.item(slot) == -key:
-                    return slot
-                heappop(self.heap)
-            if not self.floor:
-                return None
-            self._look_again()
 
     @property
     def is_overgrown(self) -> bool:
         return len(self.heap) > _SURPLUS * _MOST
 
-    def _look_again(self) -> None:
-        fresh = front_runners(self.keys)
-        self.floor, self.heap = fresh.floor, fresh.heap
+    def _look_again(self) -> bool:
+        """Whether there are others than those that were in the heap, which is empty; they are in it now."""
+        if self.floor:
+            fresh = front_runners(self.keys)
+            self.floor = fresh.floor
+            self.heap.extend(fresh.heap)
+        return bool(self.heap)
 
 
 def front_runners(keys: IntArray) -> FrontRunners:

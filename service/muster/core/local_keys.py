@@ -149,18 +149,24 @@ class LocalKeys:
 
     def row(self, signature: Signature) -> KeyRow:
         """The row of the signature's shape, current. Not to be changed."""
-        self._renew_names()
         row = self._rows.pop(signature.shape, None)
         nodes = self._snapshot.nodes
-        if row is None or row.membership != nodes.membership or row.shifts != nodes.score_shifts:
-            row = self._make(signature)
-        elif row.version != nodes.version:
-            self._renew_static(row, signature)
+        if row is None or row.version != nodes.version or len(row.shifts) != len(nodes.rows):
+            row = self._brought_up(row, signature)
         elif row.position != self._snapshot.changes.position:
             self._renew(row, signature, self._snapshot.changes.since(row.position))
         if len(self._rows) >= _MOST_ROWS:
             del self._rows[next(iter(self._rows))]
         self._rows[signature.shape] = row
+        return row
+
+    def _brought_up(self, row: KeyRow | None, signature: Signature) -> KeyRow:
+        """The row, or a new one, as nodes are now."""
+        self._renew_names()
+        nodes = self._snapshot.nodes
+        if row is None or row.membership != nodes.membership or row.shifts != nodes.score_shifts:
+            return self._make(signature)
+        self._renew_static(row, signature)
         return row
 
     def admission(self, signature: Signature) -> Admission:

@@ -99,30 +99,31 @@ class Recursion:
             trial.waiting = batches_of(self.snapshot, self.unit, trial.group.pods)
             self._place_pods(trial, domain, fill=False)
         for place, child in enumerate(trial.group.children):
-            if trial.status is not Status.WAIT:
+            if trial.tally.status is not Status.WAIT:
                 break
             if child.admissible and not already_holds(child):
                 trial.children[place] = self.minimum(child, domain)
                 _count(trial, trial.children[place])
-        if trial.status is not Status.SUCCESS:
+        if trial.tally.status is not Status.SUCCESS:
             self.ledger.rollback(mark)
 
     def _place_pods(self, leaf: Trial, domain: Domain, *, fill: bool) -> None:
         """Place a leaf's waiting pods: up to its minimum, or all."""
         self.observer.enter("pods", leaf.group.key)
-        before = leaf.tally.satisfied
-        while leaf.waiting and (fill or leaf.status is Status.WAIT):
+        tally = leaf.tally
+        before = tally.satisfied
+        while leaf.waiting and (fill or tally.status is Status.WAIT):
             batch = leaf.waiting.pop(0)
-            missing = len(batch.pods) if fill else leaf.tally.required - leaf.tally.satisfied
+            missing = len(batch.pods) if fill else tally.required - tally.satisfied
             wanted = min(len(batch.pods), missing)
             placed = self.ledger.place(batch, wanted, domain)
-            leaf.tally.place(placed)
+            tally.place(placed)
             rest = batch.pods[placed:]
             if placed < wanted:
                 self._refuse(leaf, batch, len(rest), domain, fill=fill)
             elif rest:
                 leaf.waiting.insert(0, Batch(batch.signature, rest, batch.excluded))
-        placed = leaf.tally.satisfied - before
+        placed = tally.satisfied - before
         self.observer.leave(
             {"key": str(leaf.group.key), "pods": placed} if self.observer.is_recording else {}
         )

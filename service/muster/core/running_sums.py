@@ -60,18 +60,22 @@ class RunningSums:
     """When all was added up; `_seen` has what nodes that changed have now."""
     _seen: dict[int, list[int]] = field(default_factory=dict)
 
-    def changed(self) -> list[int] | None:
-        """Nodes that are to be looked at again; None if all must be."""
+    def follow(self) -> bool:
+        """Take in what nodes gained or lost since; False, and nothing is taken in, if all must be added up anew."""
         snapshot = self.rooms.snapshot
         nodes, changes = snapshot.nodes, snapshot.changes
         if self._version != nodes.version or self._free.shape != nodes.free.shape:
-            return None
+            return False
         if changes.position - self._position > _FEW_CHANGES or len(self.levels[0].moved) > _LONGEST_LOG:
-            return None
-        return changes.since(self._position)
+            return False
+        slots = changes.since(self._position)
+        if slots is None:
+            return False
+        self._take_in(slots)
+        self._position = changes.position
+        return True
 
-    def follow(self, slots: list[int]) -> None:
-        """Take in what these nodes gained or lost, which are all that `changed` tells."""
+    def _take_in(self, slots: list[int]) -> None:
         free, seen = self.rooms.snapshot.nodes.free, self._seen
         for slot in slots:
             before, now = seen.get(slot), free[:, slot].tolist()
@@ -80,7 +84,6 @@ class RunningSums:
             if before != now:
                 seen[slot] = now
                 self._move(slot, before, now)
-        self._position = self.rooms.snapshot.changes.position
 
     def add_up(self) -> bool:
         """All sums anew, with nothing written down as moved; False, and nothing is known, if one might overflow."""
@@ -115,23 +118,25 @@ class RunningSums:
         )
 
     def _move(self, slot: int, before: list[int], now: list[int]) -> None:
-        more_room = 0
-        if self._admitted[slot]:
-            room = self._room(now)
-            more_room, self._fitting[slot] = room - self._fitting[slot], room
-        more_used = [before[row] - now[row] for row in self.rows]
+        more_room = self._more_room(slot, now) if self._admitted[slot] else 0
         for sums in self.levels:
             place = sums.place_of[slot]
             if place >= 0:
                 sums.room[place] += more_room
                 used = sums.used[place]
-                for at, more in enumerate(more_used):
-                    used[at] += more
+                for at, row in enumerate(self.rows):
+                    used[at] += before[row] - now[row]
                 sums.moved.append(place)
 
-    def _room(self, free: list[int]) -> int:
-        """Pods that a node admitting them holds by these amounts."""
-        return max(min([free[row] // amount for row, amount in self._amounts], default=MANY), 0)
+    def _more_room(self, slot: int, free: list[int]) -> int:
+        """How many pods more than before a node holds that admits them."""
+        room = MANY
+        for row, amount in self._amounts:
+            number = free[row] // amount
+            if number < room:
+                room = max(0, number)
+        before, self._fitting[slot] = self._fitting[slot], room
+        return room - before
 
     def _is_safe(self, row: int) -> bool:
         nodes = self.rooms.snapshot.nodes

@@ -89,11 +89,14 @@ class SmallGroups:
 
     def _one_shape(self, indexes: set[int]) -> Signature | None:
         """One of the signatures, if they are all of one shape and nothing but room keeps their pods from a node."""
-        kinds = [self.snapshot.signatures[index] for index in indexes]
-        for kind in kinds:
-            if kind.shape != kinds[0].shape or not self.placer.is_plain(kind):
+        found: Signature | None = None
+        for index in indexes:
+            signature = self.snapshot.signatures[index]
+            if found is None and self.placer.is_plain(signature):
+                found = signature
+            elif found is None or signature.shape != found.shape or not self.placer.is_plain(signature):
                 return None
-        return kinds[0]
+        return found
 
     def _best(self, table: Table, inside: _Inside) -> Choice | None:
         domains = inside.standings.sums.levels[inside.level].level.domains

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -81,10 +82,10 @@ class Table:
                 ruled_out += number * pruned
         return counts, ruled_out
 
-    def stale(self, sums: LevelSums) -> list[int]:
+    def stale(self, sums: LevelSums) -> Sequence[int]:
         """Places of the domains that are to be judged, again or at all."""
         if self.followed is None:
-            return list(range(len(self.parents)))
+            return range(len(self.parents))
         return sorted({*sums.moved[self.followed :]})
 
     def put(self, place: int, verdict: Verdict | None) -> None:
@@ -137,9 +138,7 @@ class Standings:
         return len(self.sums.levels[-1].room) if self.sums.levels else 0
 
     def _follow(self) -> bool:
-        changed = self.sums.changed()
-        if changed is not None:
-            self.sums.follow(changed)
+        if self.sums.follow():
             return True
         if self._earned < max(2 * _EARNED, self._innermost) or not self.sums.add_up():
             return False
@@ -147,26 +146,27 @@ class Standings:
         return True
 
     def _current(self, form: Form, level: int) -> Table | None:
-        table, sums = self._tables.pop((form, level), None), self.sums.levels[level]
-        if table is None:
-            above = len(self.sums.levels[level - 1].room) if level else 1
-            table = Table(sums, above)
-        stale = table.stale(sums)
-        self._keep(table, form, level)
-        if len(stale) > self._earned:
-            return None
-        if stale and isinstance(form, TreeForm) and not self._know_leaves(form, level + 1):
-            return None
-        table.followed = len(sums.moved)
-        self._earned -= len(stale)
-        for place in stale:
-            table.put(place, self._judged(form, level, place))
+        sums = self.sums.levels[level]
+        table = self._tables.pop((form, level), None) or self._made(level)
+        self._tables[form, level] = table
+        moved = len(sums.moved)
+        if table.followed != moved:
+            stale = table.stale(sums)
+            if len(stale) > self._earned:
+                return None
+            if isinstance(form, TreeForm) and not self._know_leaves(form, level + 1):
+                return None
+            self._earned -= len(stale)
+            for place in stale:
+                table.put(place, self._judged(form, level, place))
+            table.followed = moved
         return table
 
-    def _keep(self, table: Table, form: Form, level: int) -> None:
+    def _made(self, level: int) -> Table:
         if len(self._tables) >= _MOST_TABLES:
             del self._tables[next(iter(self._tables))]
-        self._tables[form, level] = table
+        above = len(self.sums.levels[level - 1].room) if level else 1
+        return Table(self.sums.levels[level], above)
 
     def _know_leaves(self, tree: TreeForm, level: int) -> bool:
         return all(self._current(leaf, level) is not None for leaf in dict.fromkeys(tree.leaves))

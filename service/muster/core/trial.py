@@ -94,10 +94,9 @@ def bound_pods(group: GroupTree) -> int:
 def result_of(trial: Trial) -> GroupResult:
     """The trial, which has ended, as a value, with results for children that were not tried."""
     tally, domain = trial.tally, trial.domain
-    children = [
-        result_of(begin(child) if known is None else known)
-        for child, known in zip(trial.group.children, trial.children, strict=True)
-    ]
+    children: list[GroupResult] = []
+    for child, known in zip(trial.group.children, trial.children, strict=True):
+        children.append(result_of(begin(child) if known is None else known))
     return _result(
         _BLANK,
         key=trial.group.key,
@@ -179,7 +178,10 @@ class Ledger:
         if not self._entries:
             return Assignments()
         nodes = self._snapshot.nodes
-        pods = tuple(chain.from_iterable(ids for ids, _ in self._entries))
+        if len(self._entries) == 1:
+            pods = self._entries[0][0]
+        else:
+            pods = tuple(chain.from_iterable([ids for ids, _ in self._entries]))
         if len(pods) <= _FEW_PODS:
             on = [nodes.names[slot] for _, column in self._entries for slot in column.tolist()]
             used_names = tuple(sorted(set(on)))

@@ -50,7 +50,7 @@ class MostPodsThenFullest:
             if allocatable:
                 total, number = total + used / allocatable, number + 1
         pods = "1 pod" if view.placed == 1 else f"{view.placed} pods"
-        return f"{pods}, {total / max(number, 1):.1%} full"
+        return f"{pods}, {total / (number or 1):.1%} full"
 
     def _settled(
         self, views: PlacementViews, order: IntArray, classes: IntArray, unlike: BoolArray
