@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -254,3 +255,19 @@ class TestSchedulingWithWait:
 
 def waiting_for(item: ClusterObject) -> ScheduleCall:
     return ScheduleCall("default", item.key, validate_only=False, wait_seconds=600)
+
+
+@pytest.mark.parametrize("kind", [ScheduleCall, PreemptCall])
+async def test_a_unit_that_only_another_scheduler_could_place_is_said_to_be_one(
+    engine: Engine, kind: type[ScheduleCall | PreemptCall]
+) -> None:
+    gang = leaf("elsewhere", 1)
+    foreign = [replace(pod, spec=replace(pod.spec, scheduler_name="other")) for pod in pods(gang, 2)]
+    await apply(engine, gang, *foreign)
+
+    answer = await asked(engine, kind("default", gang.key, validate_only=False))
+
+    assert answer.decision is not None
+    assert answer.decision.decision.message == (
+        "no pod of the unit waits for a node, only 2 pods of a scheduler that is not served here: 'other'"
+    )

@@ -23,7 +23,7 @@ from muster.core.tree import GroupTree, PendingPods, Unit, leaves
 from muster.core.trial import begin, result_of
 from muster.engine.cluster import Cluster
 from muster.engine.group_holds import group_holds
-from muster.engine.hierarchy import pods_of_unit, subtree, unbound_pods
+from muster.engine.hierarchy import pods_of_unit, subtree, unbound_pods, why_nothing_waits
 from muster.engine.members import Standing, standing
 from muster.engine.ports import UnitState
 from muster.engine.scheduling import root_in
@@ -155,7 +155,7 @@ def _standing(cluster: Cluster, unit: Unit) -> Explanation | None:
     shown = _with_holds(_as_it_stands(cluster, unit), cluster, unit)
     row = cluster.queue.get(unit.key)
     if row is None or not sum(unbound_pods(cluster.state, unit.key)):
-        reason = Reason(NOTHING_PENDING, "no pod of the unit waits for a node")
+        reason = Reason(NOTHING_PENDING, why_nothing_waits(cluster.state, unit.key))
         shown = replace(shown, reasons=(reason, *shown.reasons))
         return Explanation(Decision(unit.key, DecisionCode.SCHEDULED, shown), shown)
     if row.state is UnitState.GATED or not unit.root.admissible:

@@ -141,6 +141,15 @@ def unbound_pods(state: ClusterState, unit: ObjectKey) -> tuple[int, int]:
     return pending, gated
 
 
+def why_nothing_waits(state: ClusterState, unit: ObjectKey) -> str:
+    """What is said of a unit without pods to be placed."""
+    foreign = [
+        pod for pod in pods_of_unit(state, unit) if standing(pod, state.scheduler_names) is Standing.FOREIGN
+    ]
+    nothing = "no pod of the unit waits for a node"
+    return f"{nothing}, only {_of_other_schedulers(foreign)}" if foreign else nothing
+
+
 def pods_of_unit(state: ClusterState, unit: ObjectKey) -> Iterator[Pod]:
     """All pods of a unit, whatever their standing."""
     if unit.kind not in GROUP_KINDS:
@@ -249,16 +258,16 @@ def _leaf_shortage(state: ClusterState, group: PodGroup, *, root_is_scheduled: b
     if present < minimum:
         short.append(f"{present} of {number_of(minimum, 'member')}")
         if members.counts[Standing.FOREIGN]:
-            short.append(_of_other_schedulers(members))
+            short.append(f"and {_of_other_schedulers(members.of(Standing.FOREIGN))}")
     if gated and held < minimum:
         short.append(gates_hold(gated))
     return ", ".join(short) or None
 
 
-def _of_other_schedulers(members: Members) -> str:
-    """Pods that name the group and yet are no members, because nobody here serves their scheduler."""
-    pods = list(members.of(Standing.FOREIGN))
+def _of_other_schedulers(foreign: Iterable[Pod]) -> str:
+    """Pods that name a group and yet are no members, because nobody here serves their scheduler."""
+    pods = list(foreign)
     names = sorted({repr(pod.spec.scheduler_name) for pod in pods})
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     named = f"{', '.join(names[:_MOST_NAMED])}{more}"
-    return f"and {number_of(len(pods), 'pod')} of a scheduler that is not served here: {named}"
+    return f"{number_of(len(pods), 'pod')} of a scheduler that is not served here: {named}"

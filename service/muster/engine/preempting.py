@@ -11,7 +11,7 @@ from muster.engine.api import PreemptAnswer, PreemptCall
 from muster.engine.binder import pods_by_ordinal
 from muster.engine.cluster_service import ClusterService
 from muster.engine.cycle import fitting, uncommitted
-from muster.engine.hierarchy import Root, why_gated
+from muster.engine.hierarchy import Root, why_gated, why_nothing_waits
 from muster.engine.layouts import faults_message
 from muster.engine.ports import Clock, DecisionRecord, UnitState
 from muster.engine.scheduling import GONE, root_of
@@ -21,7 +21,6 @@ from muster.model.meta import ObjectKey
 from muster.model.pod import Pod
 from muster.model.priority import NEVER
 
-NOTHING_PENDING = "no pod of the unit waits for a node"
 _RULES = {
     DecisionCode.UNSCHEDULABLE_AND_UNRESOLVABLE: "no eviction makes a node fit for it",
     DecisionCode.UNSCHEDULABLE: "no unit of lower priority is in the way of the pods that were not placed",
@@ -71,7 +70,7 @@ def _held(service: ClusterService, root: Root) -> Decision | None:
         return Decision(key, code, message=root.why_pending)
     row = cluster.queue.get(key)
     if row is None:
-        return Decision(key, DecisionCode.UNCHANGED, message=NOTHING_PENDING)
+        return Decision(key, DecisionCode.UNCHANGED, message=why_nothing_waits(cluster.state, key))
     if row.state is UnitState.GATED:
         return Decision(key, DecisionCode.GATED, message=why_gated(cluster.state, key))
     if key in cluster.layouts.faults:

@@ -13,7 +13,7 @@ from muster.engine.cluster_service import ClusterService
 from muster.engine.cluster_state import ClusterState
 from muster.engine.cycle import uncommitted
 from muster.engine.errors import FailedPreconditionError, NotFoundError, Precondition
-from muster.engine.hierarchy import Root, find_root, unit_of_pod, why_gated
+from muster.engine.hierarchy import Root, find_root, unit_of_pod, why_gated, why_nothing_waits
 from muster.engine.ports import Clock, DecisionRecord, UnitState
 from muster.engine.positioned_units import positioned
 from muster.engine.units import build_unit
@@ -135,7 +135,8 @@ async def _held(service: ClusterService, root: Root, last: LastDecision) -> Sche
         record = await last(root.key)
         if record is not None:
             return _answer(service, root.key, record, fresh=False)
-        return _synthetic(service, root.key, DecisionCode.UNCHANGED, "no pod of the unit waits for a node")
+        nothing = why_nothing_waits(cluster.state, root.key)
+        return _synthetic(service, root.key, DecisionCode.UNCHANGED, nothing)
     if row.state is UnitState.GATED:
         return _synthetic(service, root.key, DecisionCode.GATED, why_gated(cluster.state, root.key))
     if row.state is UnitState.UNSCHEDULABLE and root.key in cluster.layouts.faults:

@@ -18,11 +18,10 @@ from muster.engine.cluster import Cluster
 from muster.engine.deciding import Decider
 from muster.engine.errors import InvalidArgumentError, NotFoundError
 from muster.engine.eviction import Eviction
-from muster.engine.hierarchy import Root, why_gated
+from muster.engine.hierarchy import Root, why_gated, why_nothing_waits
 from muster.engine.mutation import Mutation
 from muster.engine.overlay import Overlay, SentObjects, finished, lay_over, put_objects
 from muster.engine.ports import DecisionRecord, UnitState
-from muster.engine.preempting import NOTHING_PENDING
 from muster.engine.scheduling import root_in
 from muster.engine.side_process import OutOfTimeError, unhurried
 from muster.engine.simulation_totals import Totals, Use, label_keys, totals_of, use_of
@@ -174,7 +173,9 @@ class _Running:
             return Decision(root.key, code, message=root.why_pending)
         row = self._cluster.queue.get(root.key)
         if row is None:
-            return Decision(root.key, DecisionCode.UNCHANGED, message=NOTHING_PENDING)
+            return Decision(
+                root.key, DecisionCode.UNCHANGED, message=why_nothing_waits(self._cluster.state, root.key)
+            )
         if row.state is UnitState.GATED:
             return Decision(root.key, DecisionCode.GATED, message=why_gated(self._cluster.state, root.key))
         return None
