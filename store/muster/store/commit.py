@@ -51,11 +51,11 @@ class CommitRows:
     def add(self, connection: Connection, cluster_id: int, writes: ClusterWrites, maker: PodRows) -> None:
         """Take in the writes of one cluster. Reads, if at all, which shared values are stored."""
         bodies = Bodies()
-        changes = [change for entry in writes.entries for change in entry.changes]
+        changes = list(chain.from_iterable(entry.changes for entry in writes.entries))
         written = [pod for pod in writes.puts.values() if type(pod) is Pod]
         logged = [pod for _, pod, _ in changes if type(pod) is Pod]
-        committed = CommittedPods(connection, maker, chain(written, logged))
-        self._add_pods(cluster_id, writes, changes, committed)
+        committed = CommittedPods(connection, maker, written + logged)
+        self._add_pods(cluster_id, writes, changes, written, committed)
         self._add_objects(cluster_id, writes, bodies)
         self._add_queue(cluster_id, writes)
         self._add_decisions(cluster_id, writes)
@@ -76,17 +76,21 @@ class CommitRows:
             raise FencedError("the store lacks pods that were to be changed: load the cluster again")
 
     def _add_pods(
-        self, cluster_id: int, writes: ClusterWrites, changes: list[Change], committed: CommittedPods
+        self,
+        cluster_id: int,
+        writes: ClusterWrites,
+        changes: list[Change],
+        written: list[Pod],
+        committed: CommittedPods,
     ) -> None:
-        ordinals: dict[EventType, set[int]] = {event: set() for event in EventType}
-        for event, pod, _ in changes:
-            if type(pod) is Pod:
-                ordinals[event].add(pod.ordinal)
-        added, gone = ordinals[EventType.ADDED], ordinals[EventType.DELETED]
+        added = _ordinals(changes, EventType.ADDED)
+        gone = _ordinals(changes, EventType.DELETED)
         gone.update(pod.ordinal for pod in writes.removed.values() if type(pod) is Pod)
-        written = [pod for pod in writes.puts.values() if type(pod) is Pod]
-        self.inserted[pods] += committed.rows([pod for pod in written if pod.ordinal in added])
-        self.updated_pods += committed.rows([pod for pod in written if pod.ordinal not in added])
+        new = [pod for pod in written if pod.ordinal in added] if added else []
+        self.inserted[pods] += committed.rows(new)
+        if len(new) < len(written):
+            old = [pod for pod in written if pod.ordinal not in added] if new else written
+            self.updated_pods += committed.rows(old)
         self.deleted[pods] += [(cluster_id, ordinal) for ordinal in sorted(gone)]
 
     def _add_objects(self, cluster_id: int, writes: ClusterWrites, bodies: Bodies) -> None:
@@ -119,3 +123,8 @@ class CommitRows:
             assigned = assignment_row(cluster_id, record)
             if assigned is not None:
                 self.inserted[assignments].append(assigned)
+
+
+def _ordinals(changes: list[Change], wanted: EventType) -> set[int]:
+    """Of the pods to which this happened."""
+    return {pod.ordinal for event, pod, _ in changes if event is wanted and type(pod) is Pod}

@@ -46,6 +46,7 @@ _FIELDS = (
 _field_getters = tuple(attrgetter(name) for name in _FIELDS)
 _metadata_getters = tuple(map(attrgetter, ("labels", "annotations", "owner_references", "finalizers")))
 _spec_of, _status_of, _node_name_of = attrgetter("spec"), attrgetter("status"), attrgetter("node_name")
+_gates_of = attrgetter("gates")
 
 
 class PodRows:
@@ -62,7 +63,7 @@ class PodRows:
         return [
             [self._cluster_id] * len(some),
             *(list(map(field_of, some)) for field_of in _field_getters),
-            [_encode_gates(pod.gates).decode() if pod.gates else "" for pod in some],
+            [_encode_gates(gates).decode() if gates else "" for gates in map(_gates_of, some)],
             list(map(_node_name_of, some)),
             self._shared(connection, self._specs, list(map(_spec_of, some))),
             self._metadata_ids(connection, some),
@@ -76,8 +77,7 @@ class PodRows:
         return list(map(of_identity.__getitem__, identities))
 
     def _metadata_ids(self, connection: Connection, some: Sequence[Pod]) -> list[int]:
-        parts = ([id(part) for part in map(part_of, some)] for part_of in _metadata_getters)
-        identities = list(zip(*parts, strict=True))
+        identities = list(zip(*(map(id, map(part_of, some)) for part_of in _metadata_getters), strict=True))
         distinct = dict(zip(identities, some, strict=True))
         of_identity = self._metadata.ids(connection, {key: metadata_of(pod) for key, pod in distinct.items()})
         return list(map(of_identity.__getitem__, identities))
@@ -102,9 +102,9 @@ class PodRows:
 class CommittedPods:
     """The pods of one commit, in columns: each pod object once, though table and log both take it."""
 
-    def __init__(self, connection: Connection, maker: PodRows, some: Iterable[Pod]) -> None:
-        distinct = {id(pod): pod for pod in some}
-        self._places = {identity: place for place, identity in enumerate(distinct)}
+    def __init__(self, connection: Connection, maker: PodRows, some: Sequence[Pod]) -> None:
+        distinct = dict(zip(map(id, some), some, strict=True))
+        self._places = dict(zip(distinct, range(len(distinct)), strict=True))
         self._columns = maker.columns(connection, list(distinct.values()))
         self._kept = distinct
 
@@ -114,9 +114,9 @@ class CommittedPods:
         start = places[0] if places else 0
         end = start + len(places)
         if places == list(range(start, end)):
-            # A revision's pods mostly stand together.
-            return [column[start:end] for column in self._columns]
-        return [[column[place] for place in places] for column in self._columns]
+            # A revision's pods mostly stand together, and are mostly all.
+            return self._columns if end - start == len(self._kept) else [c[start:end] for c in self._columns]
+        return [list(map(column.__getitem__, places)) for column in self._columns]
 
     def rows(self, some: Sequence[Pod]) -> list[Row]:
         return list(zip(*self.columns(some), strict=True))
