@@ -56,11 +56,21 @@ def row_state(cluster: SmallCluster, unit: ObjectKey) -> UnitState | None:
     return None if row is None else row.state
 
 
-def test_a_pod_that_does_not_exist_or_was_made_anew_is_unknown() -> None:
+def test_a_report_about_a_pod_that_does_not_exist_is_told_so() -> None:
     cluster = SmallCluster(pod("p"))
 
     assert run(cluster, Bound("n"), name="q") == [UNKNOWN_POD]
-    assert run(cluster, Bound("n"), uid="earlier") == [UNKNOWN_POD]
+
+
+@pytest.mark.parametrize(
+    "said", [Bound("n"), BindingFailed("n", "", ""), PhaseChanged("Failed", "", ""), Removed()]
+)
+def test_a_report_about_an_earlier_pod_of_the_same_name_is_stale_and_changes_nothing(said: Said) -> None:
+    cluster = SmallCluster(pod("p"))
+    before = cluster.pod("p")
+
+    assert run(cluster, said, uid="earlier") == [STALE]
+    assert cluster.pod("p") == before
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from muster.model.variations import variation
 
 LEFT_OUT_US = 300 * 1_000_000
 _RANK = {PENDING: 0, "Unknown": 1, RUNNING: 1, SUCCEEDED: 2, FAILED: 2}
+Said = Bound | BindingFailed | PhaseChanged | Removed
 
 _placed = variation(Pod, "node_name", "resource_version", "status")
 _restated = variation(Pod, "resource_version", "status")
@@ -55,8 +56,12 @@ class _Reporting:
         if said is None or not _is_complete(said):
             return ReportOutcome.INVALID
         pod = self._mutation.state.pod(sent.namespace, sent.name)
-        if pod is None or (sent.uid and sent.uid != pod.uid):
+        if pod is None:
             return ReportOutcome.UNKNOWN_POD
+        is_of_earlier_pod = bool(sent.uid) and sent.uid != pod.uid
+        return ReportOutcome.STALE if is_of_earlier_pod else self._taken(pod, said)
+
+    def _taken(self, pod: Pod, said: Said) -> ReportOutcome:
         if isinstance(said, Bound):
             return self._bound(pod, said)
         if isinstance(said, BindingFailed):
@@ -133,7 +138,7 @@ class _Reporting:
         remove_pods(self._mutation, keys, clients_evict=self._clients_evict)
 
 
-def _is_complete(said: Bound | BindingFailed | PhaseChanged | Removed) -> bool:
+def _is_complete(said: Said) -> bool:
     """Whether the report says what it must. A node that is not known is legal: it may come later."""
     if isinstance(said, Bound | BindingFailed):
         return bool(said.node_name)

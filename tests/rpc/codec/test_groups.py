@@ -1,0 +1,82 @@
+from dataclasses import replace
+
+import pytest
+
+from muster.model.group import CompositePodGroup, PodGroup
+from muster.rpc.codec import group as codec
+from muster.rpc.codec.group import GroupDecoder, encode_composite, encode_pod_group
+from muster.v1 import composite_pod_group_pb2 as composite_pb
+from muster.v1 import pod_group_pb2 as pb
+from tests.validation.examples import COMPOSITE, POD_GROUP, gang, with_group_spec
+
+
+def _message(group: PodGroup) -> pb.PodGroup:
+    message = pb.PodGroup()
+    encode_pod_group(group, message)
+    return message
+
+
+def _composite_message(group: CompositePodGroup) -> composite_pb.CompositePodGroup:
+    message = composite_pb.CompositePodGroup()
+    encode_composite(group, message)
+    return message
+
+
+def test_groups_of_one_shape_share_what_they_have_in_common() -> None:
+    decoder = GroupDecoder()
+
+    first = decoder.pod_group(_message(replace(POD_GROUP, name="a", uid="u", resource_version=7)))
+    second = decoder.pod_group(_message(replace(POD_GROUP, name="b")))
+
+    assert first == replace(POD_GROUP, name="a", uid="u", resource_version=7)
+    assert second == replace(POD_GROUP, name="b")
+    assert first.spec is second.spec
+    assert first.labels is second.labels
+    assert (first.key.name, second.key.name) == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(POD_GROUP, namespace="team"),
+        replace(POD_GROUP, labels={"own": "label"}),
+        with_group_spec(POD_GROUP, scheduling_policy=gang(5)),
+    ],
+    ids=["namespace", "labels", "minimum"],
+)
+def test_groups_that_differ_in_more_than_names_are_told_apart(other: PodGroup) -> None:
+    decoder = GroupDecoder()
+    decoder.pod_group(_message(POD_GROUP))
+
+    assert decoder.pod_group(_message(other)) == other
+
+
+def test_children_of_one_parent_share_their_spec() -> None:
+    decoder = GroupDecoder()
+
+    children = [
+        decoder.composite(_composite_message(replace(COMPOSITE, name=name))) for name in ("left", "right")
+    ]
+
+    assert [child.name for child in children] == ["left", "right"]
+    assert children[0].spec is children[1].spec
+
+
+def test_the_message_is_the_same_after_it_was_decoded() -> None:
+    message = _message(replace(POD_GROUP, uid="u", resource_version=7))
+    before = pb.PodGroup()
+    before.CopyFrom(message)
+
+    GroupDecoder().pod_group(message)
+
+    assert message == before
+
+
+def test_a_decoder_that_is_full_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codec, "_MOST_SHAPES", 2)
+    decoder = GroupDecoder()
+
+    groups = [replace(POD_GROUP, labels={"own": str(index)}) for index in range(5)]
+
+    assert [decoder.pod_group(_message(group)) for group in groups] == groups
+    assert len(decoder._pod_groups) <= 2
