@@ -294,7 +294,7 @@ class CycleRunner:
             self._tools.telemetry.preempted(evicted, preemption.pods_over_budget)
         begun = int(clock.monotonic() * 1e9)
         profile = self._tools.profiles[verdict.profile]
-        has_seen_all = set(FREEING).isdisjoint(self._cluster.queue.events_in_flight(unit.key))
+        has_seen_all = FREEING.isdisjoint(self._cluster.queue.events_in_flight(unit.key))
         if decision.assignments.pods:
             self._cluster.searches.forget(unit.key)
         elif has_seen_all and found_nothing(decision):

@@ -88,14 +88,16 @@ _NODE_CHANGES = (
     _E.NODE_CORDONED,
     _E.NODE_UNCORDONED,
 )
-FREEING = (
-    _E.NODE_ADDED,
-    _E.NODE_GREW,
-    _E.NODE_RELABELLED,
-    _E.NODE_UNTAINTED,
-    _E.NODE_UNCORDONED,
-    _E.POD_FREED,
-    _E.NOMINATION_CLEARED,
+FREEING = frozenset(
+    (
+        _E.NODE_ADDED,
+        _E.NODE_GREW,
+        _E.NODE_RELABELLED,
+        _E.NODE_UNTAINTED,
+        _E.NODE_UNCORDONED,
+        _E.POD_FREED,
+        _E.NOMINATION_CLEARED,
+    )
 )
 """Events after which a node may have more room for a unit than before."""
 
@@ -115,7 +117,7 @@ def _with(hints: Hints, always: Iterable[EventKind], selected: Iterable[EventKin
 
 _NOTHING = _hints()
 _ANYTHING = _hints(EventKind)
-_ROOM = _hints([_E.NOMINATION_CLEARED], [each for each in FREEING if each is not _E.NOMINATION_CLEARED])
+_ROOM = _hints([_E.NOMINATION_CLEARED], FREEING - {_E.NOMINATION_CLEARED})
 _LABELS = (_E.NODE_RELABELLED, _E.NODE_REMOVED)
 _PINS = {**_ROOM, **_hints(_LABELS)}
 _MOVES = (_E.NODE_ADDED, *_LABELS)

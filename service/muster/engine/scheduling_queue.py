@@ -64,7 +64,7 @@ class SchedulingQueue:
 
     def is_at_rest(self, key: ObjectKey) -> bool:
         """Whether no cycle is to come for the unit as it is: it is gated, or has left the queue."""
-        row = self.get(key)
+        row = self.rows.get(key)
         return row is None or row.state is UnitState.GATED
 
     def order(self, row: QueuedUnit) -> Order:

@@ -103,7 +103,10 @@ class PodGroup(Group):
 
     @property
     def key(self) -> ObjectKey:
-        return self.kept_key(POD_GROUP)
+        try:
+            return self._key
+        except AttributeError:
+            return self.kept_key(POD_GROUP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +115,10 @@ class CompositePodGroup(Group):
 
     @property
     def key(self) -> ObjectKey:
-        return self.kept_key(COMPOSITE_POD_GROUP)
+        try:
+            return self._key
+        except AttributeError:
+            return self.kept_key(COMPOSITE_POD_GROUP)
 
 
 AnyGroup = PodGroup | CompositePodGroup
