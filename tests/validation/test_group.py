@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from muster.model.group import (
@@ -11,6 +13,7 @@ from muster.model.group import (
     SingleDisruption,
     WorkloadReference,
 )
+from muster.validation.objects import Rules, validate
 from tests.validation.examples import ALL, BASIC, COMPOSITE, POD_GROUP, SINGLE, faults, gang, with_group_spec
 
 Group = PodGroup | CompositePodGroup
@@ -142,3 +145,41 @@ def test_pods_that_are_scheduled_singly_are_not_disrupted_as_a_whole() -> None:
 )
 def test_other_combinations_are_right(group: Group, fields: dict[str, object]) -> None:
     assert faults(with_group_spec(group, **fields)) == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        pytest.param(replace(POD_GROUP, name="P"), id="name"),
+        pytest.param(replace(POD_GROUP, uid="u" * 254), id="uid"),
+        pytest.param(replace(POD_GROUP, resource_version=-1), id="revision"),
+        pytest.param(replace(POD_GROUP, namespace="a.b"), id="namespace"),
+        pytest.param(replace(POD_GROUP, labels={"a": "b c"}), id="label"),
+        pytest.param(replace(POD_GROUP, annotations={"a b": ""}), id="annotation"),
+        pytest.param(replace(POD_GROUP, finalizers=("a b",)), id="finalizer"),
+        pytest.param(with_group_spec(POD_GROUP, scheduling_policy=SchedulingPolicy()), id="policy"),
+    ],
+)
+def test_a_wrong_group_behind_a_right_one_that_it_shares_with_is_found(wrong: PodGroup) -> None:
+    rules = Rules()
+
+    assert validate(POD_GROUP, rules) == []
+    assert validate(replace(POD_GROUP, name="next"), rules) == []
+    assert len(validate(wrong, rules)) == 1
+
+
+def test_a_composite_is_not_taken_for_a_pod_group_with_which_it_shares_its_spec() -> None:
+    rules = Rules()
+    leaf = with_group_spec(POD_GROUP, workload_ref=None, parent_composite_pod_group_name="")
+
+    assert validate(leaf, rules) == []
+    composite = replace(
+        COMPOSITE,
+        namespace=leaf.namespace,
+        spec=leaf.spec,
+        labels=leaf.labels,
+        annotations=leaf.annotations,
+        owner_references=leaf.owner_references,
+        finalizers=leaf.finalizers,
+    )
+    assert [fault.field for fault in validate(composite, rules)] == ["spec.workloadRef"]

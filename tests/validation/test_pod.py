@@ -6,9 +6,8 @@ import pytest
 from muster.model.meta import LabelSelector
 from muster.model.pod import Pod, PodSpec, PodStatus, Toleration, TopologySpreadConstraint
 from muster.model.run_time import MAX_RUN_TIME_SECONDS
-from muster.validation import pod as rules
-from muster.validation.objects import validate
-from muster.validation.pod import PodRules
+from muster.validation import pod as pod_rules
+from muster.validation.objects import Rules, validate
 from muster.validation.violations import Violation
 from tests.validation.examples import POD, SPEC, faults, with_spec
 
@@ -200,21 +199,21 @@ def test_a_spec_that_many_pods_share_is_looked_at_once(monkeypatch: pytest.Monke
         looked_at.append(spec)
         yield from ()
 
-    monkeypatch.setattr(rules, "_spec_faults", look_at)
-    pod_rules = PodRules()
+    monkeypatch.setattr(pod_rules, "_spec_faults", look_at)
+    rules = Rules()
 
     for index in range(3):
-        validate(replace(POD, name=f"p-{index}"), pod_rules)
+        validate(replace(POD, name=f"p-{index}"), rules)
 
     assert looked_at == [SPEC]
 
 
 def test_each_pod_of_a_wrong_spec_is_refused_under_its_own_name() -> None:
-    pod_rules = PodRules()
+    rules = Rules()
     wrong = with_spec(priority_class_name="A")
 
-    first = validate(wrong, pod_rules)
-    second = validate(replace(wrong, name="p-1"), pod_rules)
+    first = validate(wrong, rules)
+    second = validate(replace(wrong, name="p-1"), rules)
 
     assert first[0].description.startswith("Pod default/p-0: ")
     assert second[0].description.startswith("Pod default/p-1: ")
@@ -237,7 +236,7 @@ def test_each_pod_of_a_wrong_spec_is_refused_under_its_own_name() -> None:
     ],
 )
 def test_a_wrong_pod_behind_a_right_one_of_its_shape_is_found(wrong: Pod) -> None:
-    pod_rules = PodRules()
+    rules = Rules()
 
-    assert validate(POD, pod_rules) == []
-    assert len(validate(wrong, pod_rules)) == 1
+    assert validate(POD, rules) == []
+    assert len(validate(wrong, rules)) == 1

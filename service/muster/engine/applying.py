@@ -33,8 +33,7 @@ from muster.validation.admission import (
     admit_batch,
     create_pod,
 )
-from muster.validation.objects import key_of, validate
-from muster.validation.pod import PodRules
+from muster.validation.objects import Rules, key_of, validate
 from muster.validation.violations import DUPLICATE, INVALID, Violation
 
 _MARKED = ("OBJECT_DELETING",)
@@ -236,11 +235,11 @@ def _refusal(conflicts: list[Conflict]) -> ConflictError:
     return ConflictError(moved.type, text, preconditions)
 
 
-async def stateless_faults(call: ApplyCall, rules: PodRules) -> dict[int, list[Violation]]:
+async def stateless_faults(call: ApplyCall, rules: Rules) -> dict[int, list[Violation]]:
     """What validation finds in each object, by its index; gives way to other calls now and then."""
     faults: dict[int, list[Violation]] = {}
     for index, sent in enumerate(call.objects):
-        is_right = not rules.pod_faults(sent) if type(sent) is Pod else sent is None
+        is_right = not rules.pods.pod_faults(sent) if type(sent) is Pod else sent is None
         if sent is not None and not is_right and (found := validate(sent, rules)):
             faults[index] = found
         if index % SLICE == SLICE - 1:

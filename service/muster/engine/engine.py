@@ -62,7 +62,7 @@ from muster.engine.selection import matcher, select
 from muster.engine.telemetry_port import EngineTelemetry
 from muster.model.meta import KINDS, ObjectKey
 from muster.model.objects import ClusterObject
-from muster.validation.pod import PodRules
+from muster.validation.objects import Rules
 from muster.validation.violations import Violation
 
 WATCH_BATCH = 200
@@ -87,7 +87,7 @@ class Engine:
         self._ids = ids
         self._options = options
         self._profiles = dict(profiles)
-        self._pod_rules = PodRules()
+        self._rules = Rules()
         self._requests = RequestLog(self._look_up_request)
         self._registry = ClusterRegistry(store, clock, profiles, telemetry, options)
         self._reruns = Reruns(store, self._durable_revision, self.aside)
@@ -104,7 +104,7 @@ class Engine:
 
     async def apply(self, call: ApplyCall) -> ApplyAnswer:
         """One revision of all objects, or a refusal of the whole call; a new cluster is made only if it is not refused."""
-        faults = await stateless_faults(call, self._pod_rules)
+        faults = await stateless_faults(call, self._rules)
 
         async def work() -> ApplyAnswer:
             service = self._registry.services.get(call.cluster)

@@ -22,7 +22,7 @@ from muster.model.node import Node
 from muster.model.objects import ClusterObject
 from muster.model.pod import PENDING, Pod, PodBatch
 from muster.model.variations import varied
-from muster.validation.pod import PodRules
+from muster.validation.objects import Rules
 from muster.validation.violations import INVALID, Violation
 
 Done = TypeVar("Done")
@@ -65,7 +65,7 @@ def put_objects(cluster: Cluster, sent: SentObjects, now_us: int) -> list[Violat
     made = count(1)
     plan = ApplyPlan(cluster, call, mutation, lambda: f"simulated-{mutation.revision}-{next(made)}")
     try:
-        admitted = plan.admit(finished(stateless_faults(call, PodRules())))
+        admitted = plan.admit(finished(stateless_faults(call, Rules())))
     except InvalidArgumentError as error:
         return error.violations
     plan.write(admitted)

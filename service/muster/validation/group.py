@@ -10,12 +10,13 @@ from muster.model.group import DisruptionMode, Group, PodGroup, SchedulingPolicy
 from muster.model.meta import COMPOSITE_POD_GROUP, POD_GROUP
 from muster.model.names import dns_label_fault, dns_subdomain_fault, label_key_fault
 from muster.validation.fields import Faults, least_faults, name_faults, optional_name_faults
-from muster.validation.metadata import metadata_faults
+from muster.validation.metadata import identity_faults, metadata_faults
 from muster.validation.priority import priority_faults
 from muster.validation.violations import INVALID, REQUIRED, TOO_MANY, Violation
 
 MIN_COUNT = {POD_GROUP: "minCount", COMPOSITE_POD_GROUP: "minGroupCount"}
 """The name of the gang's minimum by the kind of group."""
+_MOST_REMEMBERED = 4_096
 
 
 def group_faults(group: Group) -> Faults:
@@ -31,6 +32,36 @@ def group_faults(group: Group) -> Faults:
     yield from topology_faults("spec", spec.topology)
     yield from disruption_faults("spec", kind, spec.disruption_mode, spec.scheduling_policy)
     yield from priority_faults("spec", spec)
+
+
+class GroupRules:
+    """Validates many groups, of many calls: those that share all but their names with a right one are looked at no more.
+
+    Keeps what it has seen alive, in bounded number.
+    """
+
+    def __init__(self) -> None:
+        self._right: dict[tuple[object, ...], Group] = {}
+
+    def group_faults(self, group: Group) -> tuple[Violation, ...]:
+        """All faults of a group, without its name in their texts."""
+        shared = (
+            type(group),
+            group.namespace,
+            id(group.spec),
+            id(group.labels),
+            id(group.annotations),
+            id(group.owner_references),
+            id(group.finalizers),
+        )
+        if shared in self._right:
+            return tuple(identity_faults(group))
+        faults = tuple(group_faults(group))
+        if not faults:
+            if len(self._right) >= _MOST_REMEMBERED:
+                self._right.clear()
+            self._right[shared] = group
+        return faults
 
 
 def policy_faults(path: str, kind: str, policy: SchedulingPolicy) -> Faults:

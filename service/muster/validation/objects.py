@@ -20,7 +20,7 @@ from muster.model.priority import PriorityClass
 from muster.model.workload import Workload
 from muster.validation.disruption_budget import disruption_budget_faults
 from muster.validation.fields import Faults
-from muster.validation.group import group_faults
+from muster.validation.group import GroupRules
 from muster.validation.node import node_faults
 from muster.validation.pod import PodRules
 from muster.validation.priority import priority_class_faults
@@ -29,24 +29,32 @@ from muster.validation.workload import workload_faults
 
 _FAULTS: dict[type[ClusterObject], Callable[[Any], Faults]] = {
     Node: node_faults,
-    PodGroup: group_faults,
-    CompositePodGroup: group_faults,
     Workload: workload_faults,
     PriorityClass: priority_class_faults,
     PodDisruptionBudget: disruption_budget_faults,
 }
 
 
-def validate(sent: ClusterObject | PodBatch, pod_rules: PodRules | None = None) -> list[Violation]:
+class Rules:
+    """What is remembered of pods and groups that share much, over calls and in bounded memory."""
+
+    def __init__(self) -> None:
+        self.pods = PodRules()
+        self.groups = GroupRules()
+
+
+def validate(sent: ClusterObject | PodBatch, rules: Rules | None = None) -> list[Violation]:
     """Every fault of an object as a client sent it, in the order of its fields; none: the list is empty.
 
-    Give objects the same `pod_rules`, those of later calls too, so that what their pods share is looked at once.
+    Give objects the same `rules`, those of later calls too, so that what they share is looked at once.
     """
-    rules = pod_rules or PodRules()
+    rules = rules or Rules()
     if isinstance(sent, Pod):
-        faults = rules.pod_faults(sent)
+        faults = rules.pods.pod_faults(sent)
     elif isinstance(sent, PodBatch):
-        faults = rules.batch_faults(sent)
+        faults = rules.pods.batch_faults(sent)
+    elif isinstance(sent, PodGroup | CompositePodGroup):
+        faults = rules.groups.group_faults(sent)
     else:
         faults = tuple(_FAULTS[type(sent)](sent))
     return name_in_texts(subject_of(sent), faults) if faults else []

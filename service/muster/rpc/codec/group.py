@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from muster.model.group import (
     AllDisruption,
     BasicPolicy,
@@ -14,15 +17,77 @@ from muster.model.group import (
     SingleDisruption,
     WorkloadReference,
 )
+from muster.model.variations import variation
 from muster.rpc.codec.meta import decode_conditions, decode_metadata, encode_conditions, encode_metadata
 from muster.v1 import composite_pod_group_pb2 as composite_pb
 from muster.v1 import pod_group_pb2 as pb
 from muster.v1 import workload_pb2 as workload_pb
+from muster.v1.meta_pb2 import ObjectMeta
 
 PodGroupPolicy = pb.PodGroupSchedulingPolicy
 CompositePolicy = composite_pb.CompositePodGroupSchedulingPolicy
+GroupMessage = TypeVar("GroupMessage", pb.PodGroup, composite_pb.CompositePodGroup)
+Known = TypeVar("Known", PodGroup, CompositePodGroup)
 SpecMessage = pb.PodGroupSpec | composite_pb.CompositePodGroupSpec
 SpecOrTemplate = SpecMessage | workload_pb.PodGroupTemplate | workload_pb.CompositePodGroupTemplate
+
+_Own = tuple[str, str, int]
+_NOTHING: _Own = ("", "", 0)
+_MOST_SHAPES = 4_096
+_LONGEST_SHAPE = 4_096
+"""In bytes: more than names, a policy and some labels is nobody's shape but its own."""
+
+_OWN_FIELDS = ("name", "uid", "resource_version")
+_individual_pod_group = variation(PodGroup, *_OWN_FIELDS)
+_individual_composite = variation(CompositePodGroup, *_OWN_FIELDS)
+
+
+class GroupDecoder:
+    """Decodes groups and remembers their shapes over calls, in bounded number: most differ in their names alone.
+
+    Groups of one shape share their spec, their labels and all else by reference.
+    """
+
+    def __init__(self) -> None:
+        self._pod_groups: dict[bytes, PodGroup] = {}
+        self._composites: dict[bytes, CompositePodGroup] = {}
+
+    def pod_group(self, message: pb.PodGroup) -> PodGroup:
+        """The PodGroup that a message describes."""
+        return _individual_pod_group(*_shape(self._pod_groups, message, decode_pod_group))
+
+    def composite(self, message: composite_pb.CompositePodGroup) -> CompositePodGroup:
+        """The CompositePodGroup that a message describes."""
+        return _individual_composite(*_shape(self._composites, message, decode_composite))
+
+
+def _shape(
+    shapes: dict[bytes, Known], message: GroupMessage, decode: Callable[[GroupMessage], Known]
+) -> tuple[Known, str, str, int]:
+    """The group without what it has for itself, and that: name, uid and revision. The message is the same afterwards."""
+    meta = message.metadata
+    own: _Own = (meta.name, meta.uid, meta.resource_version)
+    _set_own(meta, own, _NOTHING)
+    shape_bytes = message.SerializePartialToString()
+    shape = shapes.get(shape_bytes)
+    if shape is None:
+        if len(shapes) >= _MOST_SHAPES:
+            shapes.clear()
+        shape = decode(message)
+        if len(shape_bytes) <= _LONGEST_SHAPE:
+            shapes[shape_bytes] = shape
+    _set_own(meta, own, own)
+    return shape, *own
+
+
+def _set_own(meta: ObjectMeta, own: _Own, values: _Own) -> None:
+    """Set those fields that it has: others would make a message of metadata that was not sent."""
+    if own[0]:
+        meta.name = values[0]
+    if own[1]:
+        meta.uid = values[1]
+    if own[2]:
+        meta.resource_version = values[2]
 
 
 def decode_pod_group(message: pb.PodGroup) -> PodGroup:

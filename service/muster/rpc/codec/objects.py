@@ -18,7 +18,7 @@ from muster.model.pod import Pod, PodBatch
 from muster.model.priority import PriorityClass
 from muster.model.workload import Workload
 from muster.rpc.codec.disruption_budget import decode_disruption_budget, encode_disruption_budget
-from muster.rpc.codec.group import decode_composite, decode_pod_group, encode_composite, encode_pod_group
+from muster.rpc.codec.group import GroupDecoder, encode_composite, encode_pod_group
 from muster.rpc.codec.node import decode_node, encode_node
 from muster.rpc.codec.pod import PodDecoder, PodEncoder, PodShape
 from muster.rpc.codec.priority_class import decode_priority_class, encode_priority_class
@@ -35,8 +35,6 @@ _KINDS = tuple(field.name for field in pb.Object.DESCRIPTOR.oneofs_by_name["kind
 _JSON_NAMES = {name: pb.Object.DESCRIPTOR.fields_by_name[name].json_name for name in _KINDS}
 _DECODERS: dict[str, Callable[[Any], ClusterObject]] = {
     "node": decode_node,
-    "pod_group": decode_pod_group,
-    "composite_pod_group": decode_composite,
     "workload": decode_workload,
     "priority_class": decode_priority_class,
     "pod_disruption_budget": decode_disruption_budget,
@@ -73,10 +71,16 @@ class ObjectPaths(Sequence[str]):
 
 
 class ObjectDecoder:
-    """Decodes objects; remembers the shapes of pods."""
+    """Decodes objects; remembers the shapes of pods and groups."""
 
     def __init__(self) -> None:
         self._pods = PodDecoder()
+        groups = GroupDecoder()
+        self._decoders: dict[str, Callable[[Any], ClusterObject]] = {
+            **_DECODERS,
+            "pod_group": groups.pod_group,
+            "composite_pod_group": groups.composite,
+        }
 
     def decode(self, message: pb.Object, path: str) -> Decoded:
         """The object, or None and all that is wrong with it, with `path` before its paths."""
@@ -89,7 +93,7 @@ class ObjectDecoder:
             return None, [
                 Violation(path.rstrip("."), REQUIRED, f"must be one of {', '.join(_JSON_NAMES.values())}")
             ]
-        decoded = _DECODERS[kind](getattr(message, kind))
+        decoded = self._decoders[kind](getattr(message, kind))
         size = message.ByteSize()
         return (decoded, []) if size <= MAX_OBJECT_BYTES else _refused(decoded, path, [_too_large(size)])
 

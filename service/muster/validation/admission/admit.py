@@ -69,7 +69,7 @@ def _create(sent: ClusterObject, context: AdmissionContext) -> Answer:
         return Conflict("RESOURCE_VERSION_MISMATCH", str(key_of(sent)), text)
     if isinstance(sent, Pod):
         return _created_pod(sent, sent.name, sent.uid, context)
-    fields = KINDS[type(sent)].create(sent, context.classes)
+    fields = KINDS[type(sent)].create(sent, context)
     if isinstance(fields, tuple):
         return _rejected(sent, fields)
     created = varied(

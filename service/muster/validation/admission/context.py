@@ -1,46 +1,49 @@
-"""What admission needs to know beside the two objects, and what it remembers of pods over calls."""
+"""What admission needs to know beside the two objects, and what it remembers of pods and groups over calls."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
+from muster.model.group import GroupSpec
 from muster.model.meta import ORDINAL_BITS
 from muster.model.pod import PodSpec
 from muster.validation.admission.priority_classes import PriorityClasses
 from muster.validation.admission.results import Faults
 from muster.validation.violations import Violation
 
-Created = PodSpec | Violation
+Spec = TypeVar("Spec", PodSpec, GroupSpec)
 Merged = PodSpec | Faults
 
 _MOST = 4096
 
 
 class SpecMemo:
-    """Resolved specs of pods by the identity of what was sent, so that pods of one shape share one in every call.
+    """Resolved specs by the identity of what was sent, so that pods of one shape share one in every call, as groups do.
 
     Keeps what it has seen alive, in bounded number. When classes change, a spec that they do not concern stays the same
     object. One a cluster.
     """
 
     def __init__(self) -> None:
-        self._created: dict[int, tuple[PodSpec, PriorityClasses, Created]] = {}
+        self._created: dict[int, tuple[object, PriorityClasses, Any]] = {}
         self._merged: dict[tuple[int, int], tuple[PodSpec, PodSpec, Merged]] = {}
 
     def created(
         self,
-        sent: PodSpec,
+        sent: Spec,
         classes: PriorityClasses,
-        resolve: Callable[[PodSpec, PriorityClasses], Created],
-    ) -> Created:
-        """The spec that a new pod gets where these classes are in force."""
+        resolve: Callable[[Spec, PriorityClasses], Spec | Violation],
+    ) -> Spec | Violation:
+        """The spec that a new pod or group gets where these classes are in force."""
         known = self._created.get(id(sent))
-        if known is not None and known[1] is classes:
-            return known[2]
+        before: Spec | Violation | None = None if known is None else known[2]
+        if known is not None and before is not None and known[1] is classes:
+            return before
         resolved = resolve(sent, classes)
-        if known is not None and known[2] == resolved:
-            resolved = known[2]
+        if before == resolved:
+            resolved = before
         if len(self._created) >= _MOST:
             self._created.clear()
         self._created[id(sent)] = (sent, classes, resolved)

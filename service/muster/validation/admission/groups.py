@@ -22,11 +22,11 @@ _IMMUTABLE_FIELDS = {
 }
 
 
-def new_group_spec(sent: GroupSpec, classes: PriorityClasses) -> GroupSpec | Faults:
+def new_group_spec(sent: GroupSpec, classes: PriorityClasses) -> GroupSpec | Violation:
     """The spec of a new group."""
     resolved = resolve_priority("spec", sent, classes)
     if isinstance(resolved, Violation):
-        return (resolved,)
+        return resolved
     return replace(
         sent, disruption_mode=sent.disruption_mode or DEFAULT_DISRUPTION_MODE, **resolved._asdict()
     )

@@ -13,6 +13,7 @@ from muster.model.node import Node
 from muster.model.priority import PREEMPT_LOWER_PRIORITY, PriorityClass
 from muster.model.resources import PODS
 from muster.model.workload import Workload
+from muster.validation.admission.context import AdmissionContext
 from muster.validation.admission.groups import merge_group_spec, new_group_spec
 from muster.validation.admission.priority_classes import PriorityClasses
 from muster.validation.admission.results import Faults, immutable
@@ -28,7 +29,7 @@ class Kind(Protocol):
 
     spec_fields: tuple[str, ...]
 
-    def create(self, sent: Any, classes: PriorityClasses) -> Fields | Faults: ...  # noqa: ANN401
+    def create(self, sent: Any, context: AdmissionContext) -> Fields | Faults: ...  # noqa: ANN401
 
     def merge(self, sent: Any, stored: Any, classes: PriorityClasses) -> Fields | Faults: ...  # noqa: ANN401
 
@@ -38,7 +39,7 @@ class _Nodes:
 
     spec_fields: tuple[str, ...] = ("unschedulable", "taints")
 
-    def create(self, sent: Node, classes: PriorityClasses) -> Fields | Faults:
+    def create(self, sent: Node, context: AdmissionContext) -> Fields | Faults:
         return {"allocatable": _allocatable(sent.allocatable, sent.capacity), "conditions": ()}
 
     def merge(self, sent: Node, stored: Node, classes: PriorityClasses) -> Fields | Faults:
@@ -61,9 +62,9 @@ class _Groups:
 
     spec_fields: tuple[str, ...] = ("spec",)
 
-    def create(self, sent: Group, classes: PriorityClasses) -> Fields | Faults:
-        spec = new_group_spec(sent.spec, classes)
-        return spec if isinstance(spec, tuple) else {"spec": spec, "conditions": ()}
+    def create(self, sent: Group, context: AdmissionContext) -> Fields | Faults:
+        spec = context.memo.created(sent.spec, context.classes, new_group_spec)
+        return (spec,) if isinstance(spec, Violation) else {"spec": spec, "conditions": ()}
 
     def merge(self, sent: Group, stored: Group, classes: PriorityClasses) -> Fields | Faults:
         spec = merge_group_spec(sent.spec, stored.spec)
@@ -80,7 +81,7 @@ class _Workloads:
         ("composite_pod_group_templates", "spec.compositePodGroupTemplates"),
     )
 
-    def create(self, sent: Workload, classes: PriorityClasses) -> Fields | Faults:
+    def create(self, sent: Workload, context: AdmissionContext) -> Fields | Faults:
         return {}
 
     def merge(self, sent: Workload, stored: Workload, classes: PriorityClasses) -> Fields | Faults:
@@ -97,9 +98,9 @@ class _PriorityClasses:
 
     spec_fields: tuple[str, ...] = ("global_default", "description")
 
-    def create(self, sent: PriorityClass, classes: PriorityClasses) -> Fields | Faults:
+    def create(self, sent: PriorityClass, context: AdmissionContext) -> Fields | Faults:
         policy = sent.preemption_policy or PREEMPT_LOWER_PRIORITY
-        return self._default_faults(sent, classes) or {"preemption_policy": policy}
+        return self._default_faults(sent, context.classes) or {"preemption_policy": policy}
 
     def merge(self, sent: PriorityClass, stored: PriorityClass, classes: PriorityClasses) -> Fields | Faults:
         faults = list(self._default_faults(sent, classes))
@@ -123,7 +124,7 @@ class _Budgets:
 
     spec_fields: tuple[str, ...] = ("min_available", "max_unavailable", "selector")
 
-    def create(self, sent: PodDisruptionBudget, classes: PriorityClasses) -> Fields | Faults:
+    def create(self, sent: PodDisruptionBudget, context: AdmissionContext) -> Fields | Faults:
         return {"status": DisruptionStatus()}
 
     def merge(
