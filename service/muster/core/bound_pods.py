@@ -78,8 +78,8 @@ class BoundPods:
                 self._shift_leaving(signature, at.tolist(), numbers.tolist())
         return groups
 
-    def confirm(self, pods: tuple[int, ...], signatures: tuple[int, ...], slots: list[int]) -> None:
-        """Remember where pods run that are counted already, since they were assumed."""
+    def remember(self, pods: tuple[int, ...], signatures: tuple[int, ...], slots: list[int]) -> None:
+        """Where pods run that are not leaving, without counting them."""
         for pod, signature, slot in zip(pods, signatures, slots, strict=True):
             self._places[pod] = ((signature << _SLOT_BITS) | slot) << 1
 

@@ -5,7 +5,10 @@ How each is done and undone is for `core.snapshot` to say.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+import numpy as np
 
 from muster.core.arrays import IntArray, Slots
 
@@ -44,3 +47,24 @@ class Lent:
 
 
 Entry = Assumed | Several | Departed | Lent
+
+
+def assumed_pods(journal: Iterable[Entry]) -> dict[tuple[int, int], int]:
+    """How many pods are assumed, by signature and slot; 0 where they were taken away again.
+
+    Raises TypeError if pods or amounts are taken as gone, which nobody can confirm.
+    """
+    assumed: dict[tuple[int, int], int] = {}
+    for entry in journal:
+        match entry:
+            case (signature, list(slots), list(counts)):
+                pass
+            case (signature, int(slot), int(count)):
+                slots, counts = [slot], [count]
+            case (signature, slots, counts) | Several(signature=signature, slots=slots, counts=counts):
+                slots, counts = np.asarray(slots).tolist(), np.asarray(counts).tolist()
+            case _:
+                raise TypeError("pods that are only taken as gone cannot be confirmed")
+        for slot, count in zip(slots, counts, strict=True):
+            assumed[signature, slot] = assumed.get((signature, slot), 0) + count
+    return assumed

@@ -143,12 +143,12 @@ class NodeTable:
         self._slot_of[name] = slot
         return slot
 
-    def reserve_all(self, names: Sequence[str]) -> Slots:
+    def reserve_all(self, names: Sequence[str]) -> list[int]:
         """The slots that the names have, or get now."""
-        known = list(map(self._slot_of.get, names))
-        if None in known:
-            known = [self.reserve(name) for name in names]
-        return np.array(known, dtype=np.intp)
+        try:
+            return [self._slot_of[name] for name in names]
+        except KeyError:
+            return [self.reserve(name) for name in names]
 
     def release(self, slot: int) -> None:
         """Give the slot back if neither a node nor a pod is on it."""
@@ -156,6 +156,11 @@ class NodeTable:
             del self._slot_of[self.names[slot]]
             self.names[slot] = ""
             self._vacant.append(slot)
+
+    def release_all(self, slots: Iterable[int]) -> None:
+        """As `release`, for slots that may be named more than once."""
+        for slot in set(slots):
+            self.release(slot)
 
     def column(self, key: str) -> LabelColumn:
         """The values of one label over all slots."""

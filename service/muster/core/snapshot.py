@@ -7,8 +7,7 @@ filters and scores to say. What can be derived is derived when asked for and lef
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from muster.core.deltas import (
     SignaturesAdded,
     SignaturesKept,
 )
-from muster.core.journal import Departed, Entry, Lent, Several
+from muster.core.journal import Departed, Entry, Lent, Several, assumed_pods
 from muster.core.node_table import NodeTable
 from muster.core.pod_counts import PodCount, PodCounts, PodSelection
 from muster.core.signature import Signature, renumbered
@@ -172,29 +171,18 @@ class Snapshot:
         """
         if delta.leaving or self._exact_rows or self.pods.knows_any(delta.ids):
             return False
-        slots = self.nodes.reserve_all(delta.node_names).tolist()
-        if Counter(zip(delta.signatures, slots, strict=True)) != self._assumed():
+        slots = self.nodes.reserve_all(delta.node_names)
+        unbound = assumed_pods(self._journal)
+        for place in zip(delta.signatures, slots, strict=True):
+            unbound[place] = unbound.get(place, 0) - 1
+        if any(unbound.values()):
             return False
-        self.pods.confirm(delta.ids, delta.signatures, slots)
-        for signature, number in Counter(delta.signatures).items():
-            self._count_total(signature, number)
+        self.pods.remember(delta.ids, delta.signatures, slots)
+        for signature in set(delta.signatures):
+            self._count_total(signature, delta.signatures.count(signature))
         self._journal.clear()
         self.version += 1
         return True
-
-    def _assumed(self) -> Counter[tuple[int, int]]:
-        """How many pods are assumed, by signature and slot."""
-        assumed: Counter[tuple[int, int]] = Counter()
-        for entry in self._journal:
-            if isinstance(entry, Departed | Lent):
-                raise TypeError("pods that are only taken as gone cannot be confirmed")
-            signature, slots, counts = (
-                (entry.signature, entry.slots, entry.counts) if isinstance(entry, Several) else entry
-            )
-            each = np.atleast_1d(np.asarray(slots)).tolist()
-            for slot, count in zip(each, np.atleast_1d(np.asarray(counts)).tolist(), strict=True):
-                assumed[signature, slot] += count
-        return assumed
 
     @property
     def has_assumptions(self) -> bool:
@@ -262,8 +250,13 @@ class Snapshot:
     def _bind(self, delta: PodsBound) -> None:
         if self.pods.knows_any(delta.ids):
             self._unbind(delta.ids)
-        slots = self.nodes.reserve_all(delta.node_names)
+        reserved = self.nodes.reserve_all(delta.node_names)
         self._fit()
+        if len(reserved) <= _VERY_FEW_SLOTS and not delta.leaving:
+            self.pods.remember(delta.ids, delta.signatures, reserved)
+            self._shift_bound(delta.signatures, reserved, 1)
+            return
+        slots = np.array(reserved, dtype=np.intp)
         signatures = np.array(delta.signatures, dtype=np.int64)
         groups = self.pods.bind(delta.ids, signatures, slots, leaving=delta.leaving)
         self._use(groups, signatures, slots, 1)
@@ -273,7 +266,10 @@ class Snapshot:
 
     def _unbind(self, ids: Iterable[int]) -> None:
         signatures, slots, leaving = self.pods.unbind(ids)
-        if not len(slots):
+        if len(slots) <= _VERY_FEW_SLOTS and not leaving.any():
+            at = slots.tolist()
+            self._shift_bound(signatures.tolist(), at, -1)
+            self.nodes.release_all(at)
             return
         groups: list[Group] = []
         for is_leaving in set(leaving.tolist()):
@@ -285,8 +281,20 @@ class Snapshot:
                 self._counts.shift(self.signatures[signature], at, -numbers, leaving=bool(is_leaving))
         self._use(groups, signatures, slots, -1)
         self._note_pods(slots)
-        for slot in set(slots.tolist()):
-            self.nodes.release(slot)
+        self.nodes.release_all(slots.tolist())
+
+    def _shift_bound(self, signatures: Sequence[int], slots: list[int], sign: int) -> None:
+        """Count a handful of pods that came, or (sign -1) went, and the room that they take."""
+        numbers: dict[int, dict[int, int]] = {}
+        for signature, slot in zip(signatures, slots, strict=True):
+            by_slot = numbers.setdefault(signature, {})
+            by_slot[slot] = by_slot.get(slot, 0) + sign
+        for signature, by_slot in numbers.items():
+            self._shift_few(signature, list(by_slot), list(by_slot.values()))
+            self._count_total(signature, sum(by_slot.values()))
+        if self._exact_rows:
+            self._settle(sorted(set(slots)))
+        self.version += bool(slots)
 
     def _mark_leaving(self, ids: Iterable[int]) -> None:
         for pod in ids:
