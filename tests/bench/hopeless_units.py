@@ -9,19 +9,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
+from muster.v1 import cluster_service_pb2 as pb
+from muster.v1.meta_pb2 import ObjectRef
 from muster.v1.object_pb2 import Object
 from tests.bench.interleaved import GangStream, in_turns, measured_cpu_seconds, more_percent
 from tests.bench.place import Place
 from tests.bench.row import Measured, Row
-from tests.bench.served import Served, in_loop, served
+from tests.bench.served import CALL_SECONDS, Served, in_loop, served
 from tests.endtoend.service import gang, node
 
 NODES = 500
 UNITS = 1_000
 MEMBERS = 20
 TURNS, GANGS_A_TURN = 9, 160
-WARM_UP_SECONDS = 30
-"""By then the hopeless units have been tried often enough for their backoff to be what it is in the long run."""
+WARM_UP_SECONDS = 66
+"""By then the gangs among the hopeless units, which each stir wakes, have a backoff of a minute, as in the long run."""
 
 
 def hopeless(number: int) -> Iterator[list[Object]]:
@@ -56,11 +58,24 @@ async def prepare(service: Served, units: int) -> GangStream:
     return GangStream(service)
 
 
+async def stir(service: Served) -> None:
+    """Every second, give back the room of a pod on a node that one pod of a hopeless gang would fit on."""
+    waker = gang("waker", 1)[1]
+    waker.pod.spec.ClearField("scheduling_group")
+    waker.pod.spec.node_name = "node-0"
+    target = pb.DeleteTarget(ref=ObjectRef(kind="Pod", name=waker.pod.metadata.name))
+    for _ in range(WARM_UP_SECONDS):
+        await service.apply([waker])
+        request = pb.DeleteRequest(cluster=service.cluster, refs=[target])
+        await service.objects.Delete(request, timeout=CALL_SECONDS)
+        await asyncio.sleep(1)
+
+
 async def beside_hopeless_units(place: Place) -> Measured:
     """Percent of CPU time that the stream costs more."""
     async with served(place) as first, served(place) as second:
         alone, beside = await prepare(first, 0), await prepare(second, UNITS)
-        await asyncio.sleep(WARM_UP_SECONDS)
+        await asyncio.gather(stir(first), stir(second))
         await in_turns((alone, beside), TURNS, GANGS_A_TURN)
     return Measured(more_percent(beside, alone), measured_cpu_seconds(beside, GANGS_A_TURN))
 
