@@ -27,7 +27,7 @@ from muster.model.disruption import PodDisruptionBudget
 from muster.model.meta import ObjectKey
 from muster.model.objects import ClusterObject
 from muster.model.pod import Pod
-from muster.model.variations import variation
+from muster.model.variations import variation, varied
 
 SLICE = 200
 MOST_BEHIND = 50_000
@@ -132,7 +132,7 @@ class ReplicaFeed:
         if self._behind > MOST_BEHIND:
             self.stop()
         else:
-            self._outbox.append(replace(writes, entries=[], decisions=[], requests=[]))
+            self._outbox.append(varied(writes, entries=[], decisions=[], requests=[]))
 
     def take(self) -> Iterator[ClusterWrites]:
         """What was written since the last call, or since the start, in slices and in order."""
