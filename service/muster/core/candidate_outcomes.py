@@ -141,8 +141,7 @@ def event_of(domain: Domain, status: int, *, pruned: bool) -> dict[str, str | in
     return {"domain": domain.value, "status": Status(status).name, "pruned": int(pruned)}
 
 
-@dataclass(frozen=True, slots=True)
-class TriedDomain:
+class TriedDomain(NamedTuple):
     """One candidate after its simulation; without one (no view) if its capacity ruled it out."""
 
     domain: Domain

@@ -6,9 +6,9 @@ room there is, and whether that is enough, is for `core.capacity_bound`.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,7 @@ _MOST_COMPARED = 16
 _LARGEST = 2**62
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(NamedTuple):
     """label: of the constraint, None without one. missing: pods of a leaf, or children, that do not hold yet.
 
     supply: a leaf's pending pods by shape. children: those that may be placed, and how many there are of each kind.
@@ -95,7 +94,11 @@ class Demand:
             return Need(group.topology_key, group.minimum - group.satisfied, supply)
         open_ = [child for child in group.children if not already_holds(child)]
         missing = group.minimum - (len(group.children) - len(open_))
-        alike = Counter(self.of(child) for child in open_ if child.admissible)
+        alike: dict[Need, int] = {}
+        for child in open_:
+            if child.admissible:
+                need = self.of(child)
+                alike[need] = alike.get(need, 0) + 1
         return Need(group.topology_key, missing, children=tuple(alike.items()))
 
     def _all_measures(self, need: Need, shapes: Mapping[int, Signature]) -> list[Measure]:

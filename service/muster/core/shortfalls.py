@@ -6,16 +6,19 @@ of one that was tried it is known how many children held. Worked out only once a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from muster.core.arrays import IntArray
 from muster.core.candidate_outcomes import Outcomes, closest_domain
 from muster.core.capacity_bound import Path
 from muster.core.cuts import Level, levels_of
 from muster.core.decision import Reason, Status
 from muster.core.demand import Need
 from muster.core.explain.amounts import quantity
+from muster.core.signature import Signature
 from muster.core.tree import GroupTree
 from muster.model.resources import PODS
 
@@ -38,8 +41,7 @@ def lacking_domains(group: GroupTree, outcomes: Outcomes) -> list[Reason]:
     return reasons
 
 
-@dataclass(frozen=True, slots=True)
-class _Lack:
+class _Lack(NamedTuple):
     """text: in words. details: the same for programs."""
 
     text: str
@@ -54,6 +56,7 @@ class _Shortfalls:
         self._outcomes = outcomes
         self._bound = outcomes.candidates.bound.by_free
         self._demand = self._bound.demand
+        self._shares: dict[tuple[Need, Path], NDArray[np.float64]] = {}
 
     def order(self) -> list[int]:
         """Candidates from the closest on: tried ones by children that held, the others by the share that they offer."""
@@ -69,9 +72,10 @@ class _Shortfalls:
     def reason(self, candidate: int) -> Reason:
         domain = self._outcomes.domains[candidate]
         status = Status(int(self._outcomes.statuses[candidate]))
-        lack = self._lack_when_tried(candidate)
         if self._outcomes.pruned[candidate]:
             lack = self._lack(self._group, (), int(self._outcomes.candidates.places[candidate]))
+        else:
+            lack = self._lack_when_tried(candidate)
         details = {"key": domain.key, "value": domain.value, "status": status.name, **lack.details}
         return Reason(INSUFFICIENT_DOMAIN, f"{_named(domain.key, domain.value)} {lack.text}", 0, details)
 
@@ -103,14 +107,16 @@ class _Shortfalls:
         """Resources of which all nodes that admit the pods have too little together, in however small pieces."""
         rooms = self._demand.rooms
         slots = self._level(path).domains[place].slots
+        free: IntArray = np.maximum(rooms.snapshot.nodes.free[:, slots], 0)
+        offered: dict[tuple[Signature, ...], list[int]] = {}
         short = {}
         for measure in self._demand.amounts(need):
-            admitted = np.logical_or.reduce(
-                [rooms.admission(each).admitted[slots] for each in measure.signatures]
-            )
-            free = np.maximum(rooms.snapshot.nodes.free[measure.row][slots], 0)
-            short[measure.row] = measure.least - int(free[admitted].sum())
-        return {row: amount for row, amount in short.items() if row is not None and amount > 0}
+            if measure.signatures not in offered:
+                admitted = [rooms.admission(each).admitted[slots] for each in measure.signatures]
+                offered[measure.signatures] = (free @ np.logical_or.reduce(admitted)).tolist()
+            if measure.row is not None:
+                short[measure.row] = measure.least - offered[measure.signatures][measure.row]
+        return {row: amount for row, amount in short.items() if amount > 0}
 
     def _quantities(self, amounts: dict[int, int]) -> dict[str, str]:
         rows = self._demand.rooms.snapshot.nodes.rows
@@ -134,6 +140,12 @@ class _Shortfalls:
                 return _Lack(f"{text}: {child.key.name} {below.text}{where}", below.details | details)
         return _Lack(f"{text}, each in a domain of its own", details)
 
+    def _share(self, need: Need, path: Path) -> NDArray[np.float64]:
+        known = self._shares.get((need, path))
+        if known is None:
+            known = self._shares[need, path] = self._bound.share(need, path)
+        return known
+
     def _closest_inside(self, child: GroupTree, path: Path, place: int) -> tuple[str, _Lack]:
         """What a child lacks that finds no domain inside, and in words where."""
         details = {"group": child.key.name, "group_namespace": child.key.namespace}
@@ -145,7 +157,7 @@ class _Shortfalls:
         inside = np.flatnonzero(level.parents == place)
         if not len(inside):
             return "", _Lack(f"finds no domain of {child.topology_key}", details)
-        closest = int(inside[self._bound.share(self._demand.of(child), inner)[inside].argmax()])
+        closest = int(inside[self._share(self._demand.of(child), inner)[inside].argmax()])
         lack = self._lack(child, inner, closest)
         details |= {"inner_key": child.topology_key, "inner_value": level.values[closest]}
         where = f" in {_named(child.topology_key, level.values[closest])}"
