@@ -23,6 +23,7 @@ from muster.core.framework import PlacementScorer, PlacementView
 BEST_DOMAIN = "BEST_DOMAIN"
 CLOSEST_DOMAIN = "CLOSEST_DOMAIN"
 _EMPTY = '""'
+_NO_VIEWS: dict[int, PlacementView] = {}
 _WORDS = {int(status): status.name.lower() for status in Status}
 
 
@@ -168,6 +169,20 @@ def outcomes_of(candidates: Candidates, trials: Sequence[TriedDomain], scorer: P
         satisfied=np.array([trial.satisfied for trial in trials], dtype=np.int64),
         ranks=np.array(ranks, dtype=np.int64),
         view=views.__getitem__,
+    )
+
+
+def all_ruled_out(candidates: Candidates) -> Outcomes:
+    """Of candidates none of which is to be tried."""
+    number = len(candidates.places)
+    return Outcomes(
+        candidates=candidates,
+        domains=candidates.domains,
+        statuses=candidates.failures,
+        pruned=np.ones(number, dtype=np.bool_),
+        satisfied=np.zeros(number, dtype=np.int64),
+        ranks=np.full(number, -1, dtype=np.int64),
+        view=_NO_VIEWS.__getitem__,
     )
 
 

@@ -22,8 +22,8 @@ from muster.core.snapshot import Snapshot
 REFUSED = -1
 _MOST_ROWS = 64
 _MOST_SCORES = 4096
-_FEW_CHANGES = 16
-"""So many nodes are scored quicker one by one in plain integers than in arrays."""
+_FEW_CHANGES = 40
+"""So many nodes, most of which are in states seen lately, are scored quicker one by one than in arrays."""
 _MOSTLY = 2
 """If a pod fits on more than one in so many nodes, all of them are scored: they need not be picked out."""
 _Where = Slots | slice

@@ -12,7 +12,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from muster.core.candidate_outcomes import Candidates, Choice, Outcomes, TriedDomain, outcomes_of
+from muster.core.candidate_outcomes import (
+    Candidates,
+    Choice,
+    Outcomes,
+    TriedDomain,
+    all_ruled_out,
+    outcomes_of,
+)
 from muster.core.capacity import rooms_of
 from muster.core.capacity_bound import bound_inside, is_hopeless
 from muster.core.cuts import levels_of
@@ -180,10 +187,11 @@ class Recursion:
 
     def _outcomes(self, group: GroupTree, candidates: Candidates) -> Outcomes:
         """Simulate the group in each candidate that its capacity does not rule out, unless it is known what that gives."""
-        if not candidates.failures.all():
-            rehearsed = self.rehearsal.outcomes(group, candidates)
-            if rehearsed is not None:
-                return rehearsed
+        if candidates.failures.all():
+            return all_ruled_out(candidates)
+        rehearsed = self.rehearsal.outcomes(group, candidates)
+        if rehearsed is not None:
+            return rehearsed
         trials: list[TriedDomain] = []
         for domain, failure in zip(candidates.domains, candidates.failures.tolist(), strict=True):
             if failure:

@@ -33,16 +33,21 @@ class MostPodsThenFullest:
         placed, shares = views.placed[order], shares[order]
         apart = np.ones(len(order), dtype=np.bool_)
         apart[1:] = (placed[1:] > placed[:-1]) | (shares[1:] - shares[:-1] > _DOUBT * shares[1:])
+        classes = np.arange(len(order)) if apart.all() else self._classes(views, order, apart)
+        ranks = np.empty(len(order), dtype=np.int64)
+        ranks[order] = classes
+        return ranks
+
+    def _classes(self, views: PlacementViews, order: IntArray, apart: BoolArray) -> IntArray:
+        """Of the candidates in order: equal for equal scores. apart: whether one is surely above the one before."""
         unlike = apart.copy()
         for amounts in (*views.used, *views.allocatable):
             sorted_ = amounts[order]
             unlike[1:] |= sorted_[1:] != sorted_[:-1]
-        classes = np.cumsum(apart) - 1
+        classes: IntArray = np.cumsum(apart) - 1
         if (unlike & ~apart).any():
             classes = self._settled(views, order, classes, unlike)
-        ranks = np.empty(len(order), dtype=np.int64)
-        ranks[order] = classes
-        return ranks
+        return classes
 
     def describe(self, view: PlacementView) -> str:
         total, number = 0.0, 0
@@ -71,9 +76,13 @@ class MostPodsThenFullest:
 
 
 def _approximate_shares(views: PlacementViews) -> NDArray[np.float64]:
-    total = np.zeros(len(views.placed))
-    number = np.zeros(len(views.placed))
+    total: NDArray[np.float64] = np.zeros(len(views.placed))
+    number: IntArray | int = 0
     for used, allocatable in zip(views.used, views.allocatable, strict=True):
-        total += used / np.maximum(allocatable, 1) * (allocatable > 0)
-        number += allocatable > 0
+        if allocatable.all():
+            total += used / allocatable
+            number = number + 1
+        else:
+            total += used / np.maximum(allocatable, 1) * (allocatable > 0)
+            number = number + (allocatable > 0)
     return total / np.maximum(number, 1)
