@@ -36,6 +36,12 @@ from muster.core.search.search import budget_of, greedy_is_exact, search
 from muster.core.snapshot import Snapshot
 from muster.core.tree import Unit, leaves
 from muster.core.trial import Ledger, Trial, result_of
+from muster.model.meta import ObjectKey
+from muster.model.variations import variation
+
+_NO_SEARCH = Search()
+_BLANK = Decision(ObjectKey("", "", ""), DecisionCode.PENDING)
+_decision = variation(Decision, "unit", "code", "result", "assignments", "search", "message")
 
 
 def decide(snapshot: Snapshot, unit: Unit, profile: Profile, observer: Observer) -> Decision:
@@ -86,7 +92,7 @@ def _decided(recursion: Recursion) -> Decision:
     """Where the pods go, by nomination or anew; else who must go for them. What it assigns stays assumed."""
     unit, mark = recursion.unit, recursion.ledger.mark()
     trial = assume_nominated(recursion, unit.earlier.nominations)
-    decision = _placed(recursion, *((trial, Search()) if trial is not None else _minimum(recursion)))
+    decision = _placed(recursion, *((trial, _NO_SEARCH) if trial is not None else _minimum(recursion)))
     if unit.earlier.is_waiting:
         if decision.code is DecisionCode.SCHEDULED and _is_all_that_was_nominated(unit, decision):
             return decision
@@ -110,7 +116,7 @@ def _placed(recursion: Recursion, trial: Trial, searched: Search) -> Decision:
     result = result_of(trial)
     code = _code(result, assignments, recursion.unit)
     message = decision_message(result, code, searched, len(assignments.pods))
-    return Decision(recursion.unit.key, code, result, assignments, searched, message)
+    return _decision(_BLANK, recursion.unit.key, code, result, assignments, searched, message)
 
 
 def _is_all_that_was_nominated(unit: Unit, decision: Decision) -> bool:
@@ -153,7 +159,7 @@ def _minimum(recursion: Recursion) -> tuple[Trial, Search]:
     """The root's minimum by the recursion, or by search where that fails though removing pods might help."""
     trial = recursion.minimum(recursion.unit.root, CLUSTER)
     if trial.status is Status.SUCCESS:
-        return trial, Search()
+        return trial, _NO_SEARCH
     if trial.status is Status.UNSCHEDULABLE_AND_UNRESOLVABLE:
         return trial, Search(SearchEnd.EXHAUSTED)
     snapshot, unit, placer = recursion.snapshot, recursion.unit, recursion.placer
@@ -162,7 +168,7 @@ def _minimum(recursion: Recursion) -> tuple[Trial, Search]:
     if recursion.unit.searched is not None:
         return trial, recursion.unit.searched
     if not budget_of(recursion.unit, recursion.profile):
-        return trial, Search()
+        return trial, _NO_SEARCH
     recursion.observer.enter("search", recursion.unit.key)
     found, searched = _searched(recursion)
     recursion.observer.leave({"end": searched.end.value, "steps": searched.steps, "budget": searched.budget})
