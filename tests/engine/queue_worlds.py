@@ -287,3 +287,19 @@ def outcome_of(world: QueueWorld, act: str) -> Outcome:
     world.rested()
     world.cycles()
     return Outcome(world.attempts - before, cured, world.unit not in world.cluster.queue.rows)
+
+
+def outcome_in_flight(world: QueueWorld, act: str) -> Outcome:
+    """What comes of one thing that happens while the unit is being decided, once the backoff is over."""
+    world.to_second_failure()
+    world.cluster.queue.activate(world.unit)
+    popped = world.cluster.queue.pop()
+    assert popped is not None
+    unit, decision = world.decided(popped.key)
+    ACTS[act](world)
+    cured = world.could_be_placed()
+    world.commit(unit, decision)
+    before = world.attempts
+    world.rested()
+    world.cycles()
+    return Outcome(world.attempts - before, cured, world.unit not in world.cluster.queue.rows)

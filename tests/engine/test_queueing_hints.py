@@ -21,6 +21,7 @@ from tests.engine.queue_worlds import (
     deleted,
     node,
     ours,
+    outcome_in_flight,
     outcome_of,
     unit,
 )
@@ -86,6 +87,16 @@ def test_an_event_that_cures_a_reason_has_the_unit_placed_and_one_that_cannot_he
 
     assert outcome.placed == outcome.cured
     assert outcome.attempts == (outcome.cured or act in IN_VAIN.get(world, ()))
+
+
+@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("world", ALL_WORLDS)
+def test_an_event_that_cures_a_reason_while_the_unit_is_being_decided_is_not_missed(
+    world: str, act: str
+) -> None:
+    outcome = outcome_in_flight(ALL_WORLDS[world](), act)
+
+    assert outcome.placed == outcome.cured
 
 
 @pytest.mark.parametrize("world", ALL_WORLDS)
