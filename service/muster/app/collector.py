@@ -12,8 +12,8 @@ import gc
 import time
 from dataclasses import dataclass
 
-YOUNG = 4_000
-"""So many more objects than before: the youngest are looked through, which takes a few milliseconds; their elders every third time."""
+YOUNG = 2_000
+"""So many more objects than before: the youngest are looked through, which takes a millisecond or two; their elders every third time."""
 _EVERY_OTHER = 2
 _NEVER = 2**31 - 1
 
@@ -22,14 +22,14 @@ _NEVER = 2**31 - 1
 class Collector:
     """Takes over from Python's own pace. look_seconds: how often it is asked whether the moment has come.
 
-    least_elders: looks through the elder ones, each of some ten thousand objects, before it is worth it.
+    least_elders: looks through the elder ones, each of some six thousand objects, before it is worth it.
     longest_seconds: without an idle moment it is done anyway after so long.
     """
 
     look_seconds: float = 10.0
     idle_seconds: float = 0.1
     idle_share: float = 0.1
-    least_elders: int = 20
+    least_elders: int = 40
     longest_seconds: float = 3_600.0
     _elders: int = 0
     _looked: float = 0.0

@@ -33,9 +33,10 @@ from muster.store.tables import (
 from muster.store.values import UsedIds
 
 ENTRIES_AT_ONCE = 64
-"""Log entries, requests or decisions that one slice removes."""
+"""Log entries or decisions that one slice removes, each with some hundred bytes or KiB."""
+REQUESTS_AT_ONCE = 256
 VALUES_AT_ONCE = 256
-MOST_REQUESTS = 10_000
+MOST_REQUESTS = 100_000
 """So many old requests are found at once; others are another time."""
 ENTRIES_READ_AT_ONCE = 256
 REST_PER_WORK = 2.0
@@ -85,7 +86,7 @@ def forget_old(connection: Connection, cluster_id: int, old: OldHistory) -> OldH
     """Remove some of it, and note how far the log is gone; what is left, if anything."""
     is_more = _forget_log(connection, cluster_id, old.log_to)
     is_more = _forget_decisions(connection, cluster_id, old.decisions_before) or is_more
-    some, left = old.requests[:ENTRIES_AT_ONCE], old.requests[ENTRIES_AT_ONCE:]
+    some, left = old.requests[:REQUESTS_AT_ONCE], old.requests[REQUESTS_AT_ONCE:]
     for method, keys in groupby(some, key=itemgetter(0)):
         # One that was used again meanwhile is young.
         connection.execute(
