@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
 from muster.core.arrays import IntArray
 from muster.core.decide import decide_and_assume
@@ -27,6 +28,10 @@ class CountedScores:
     def score(self, view: PlacementView) -> tuple[Fraction | int, ...]:
         self.one_by_one += 1
         return self.scorer.score(view)
+
+    def sort_key(self, view: PlacementView) -> tuple[Any, ...]:
+        self.one_by_one += 1
+        return self.scorer.sort_key(view)
 
     def ranks(self, views: PlacementViews) -> IntArray:
         self.in_columns += len(views.placed)

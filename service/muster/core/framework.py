@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from muster.core.arrays import Amount, Amount_co, BoolArray, IntArray, Slots
 from muster.core.node_table import NodeTable
@@ -150,6 +150,10 @@ class PlacementScorer(Protocol):
     """Ranks the candidate domains in which a group was placed (KEP-6012). The highest wins, then the first name."""
 
     def score(self, view: PlacementView) -> tuple[Fraction | int, ...]: ...
+
+    def sort_key(self, view: PlacementView) -> tuple[Any, ...]:
+        """Sorts as the score does, the best first: what costs less to make and to compare than fractions."""
+        ...
 
     def ranks(self, views: PlacementViews) -> IntArray:
         """[C] numbers from 0 on, equal for equal scores and higher for higher ones."""

@@ -12,7 +12,6 @@ from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 from muster.core.decision import Status
@@ -192,7 +191,7 @@ class Standings:
         amounts = zip(sums.used[place], self.sums.requests, strict=True)
         used = [used + taken * request for used, request in amounts]
         view = PlacementView(placed, tuple(used), sums.allocatable[place])
-        key = (*_descending(self.scorer.score(view)), place)
+        key = (*self.scorer.sort_key(view), place)
         return Verdict(Status.SUCCESS, pruned=False, key=key, view=view)
 
     def _tree(self, tree: TreeForm, level: int, place: int) -> Verdict | None:
@@ -247,25 +246,3 @@ class _TreeTrial:
         room = self.standings.sums.levels[self.level].room
         for leaf, place in self._chosen:
             self.taken[place] += min(leaf.number - leaf.minimum, room[place] - self.taken[place])
-
-
-class _Share(NamedTuple):
-    """A fraction in lowest terms, of which larger ones sort first."""
-
-    above: int
-    below: int
-
-    def __lt__(self, other: tuple[int, ...]) -> bool:
-        return self.above * other[1] > other[0] * self.below
-
-
-def _descending(score: tuple[Fraction | int, ...]) -> Key:
-    """Sorts higher scores first; most fractions are told apart by their floating point values, which never disagree."""
-    key: list[float | _Share] = []
-    for part in score:
-        if isinstance(part, int):
-            key.append(-part)
-        else:
-            above, below = part.as_integer_ratio()
-            key += (-(above / below), _Share(above, below))
-    return tuple(key)

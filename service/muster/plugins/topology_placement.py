@@ -15,16 +15,35 @@ _DOUBT = 1e-12
 """Shares in floating point that differ relatively by less are compared exactly."""
 
 
+@dataclass(slots=True, eq=False)
+class _Share:
+    """So many of so many, not in lowest terms; of two the larger one sorts first."""
+
+    used: int
+    whole: int
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Share) and self.used * other.whole == other.used * self.whole
+
+    def __lt__(self, other: _Share) -> bool:
+        return self.used * other.whole > other.used * self.whole
+
+    def __hash__(self) -> int:
+        return hash(Fraction(self.used, self.whole))
+
+
 @dataclass(frozen=True)
 class MostPodsThenFullest:
     """Most pods of the group, then the domain that is fullest with them: the mean share used, exactly."""
 
     def score(self, view: PlacementView) -> tuple[Fraction | int, ...]:
-        total, whole, number = 0, 1, 0
-        for used, allocatable in zip(view.used, view.allocatable, strict=True):
-            if allocatable:
-                total, whole, number = total * allocatable + used * whole, whole * allocatable, number + 1
-        return view.placed, Fraction(total, whole * max(number, 1))
+        share = _mean_share(view)
+        return view.placed, Fraction(share.used, share.whole)
+
+    def sort_key(self, view: PlacementView) -> tuple[int | float | _Share, ...]:
+        """Most shares are told apart in floating point, which never disagrees."""
+        share = _mean_share(view)
+        return -view.placed, -(share.used / share.whole), share
 
     def ranks(self, views: PlacementViews) -> IntArray:
         """By floating point where that settles it, exactly inside each run of candidates that it cannot tell apart."""
@@ -73,6 +92,14 @@ class MostPodsThenFullest:
         settled = classes * len(order) + exact[np.cumsum(unlike) - 1]
         dense: IntArray = np.unique(settled, return_inverse=True)[1]
         return dense
+
+
+def _mean_share(view: PlacementView) -> _Share:
+    total, whole, number = 0, 1, 0
+    for used, allocatable in zip(view.used, view.allocatable, strict=True):
+        if allocatable:
+            total, whole, number = total * allocatable + used * whole, whole * allocatable, number + 1
+    return _Share(total, whole * (number or 1))
 
 
 def _approximate_shares(views: PlacementViews) -> NDArray[np.float64]:
