@@ -21,6 +21,10 @@ from tests.properties.test_lockstep import KEYS, Built, clusters, trees
 
 EXHAUSTIVE = make_profile({"name": "exhaustive", "search": {"nodeBudget": 10**6}})
 AMOUNTS = st.integers(0, 12) | st.integers(0, 2**55)
+ROWS = st.lists(
+    st.tuples(st.integers(0, 2), st.tuples(AMOUNTS, AMOUNTS), st.tuples(AMOUNTS, AMOUNTS)), max_size=12
+)
+Rows = list[tuple[int, tuple[int, int], tuple[int, int]]]
 
 
 def built(drawn: Built) -> Cluster:
@@ -77,27 +81,40 @@ def test_rooms_follow_what_is_assumed_and_reverted(choices: st.DataObject, drawn
 
 
 @settings(max_examples=300, deadline=None)
-@given(
-    rows=st.lists(
-        st.tuples(st.integers(0, 2), st.tuples(AMOUNTS, AMOUNTS), st.tuples(AMOUNTS, AMOUNTS)), max_size=12
-    )
-)
-def test_ranks_order_candidates_as_their_scores_do(
-    rows: list[tuple[int, tuple[int, int], tuple[int, int]]],
-) -> None:
-    # Every candidate once more at another scale: equal shares that floating point may not see as equal.
-    rows += [(placed, (used[0] * 3, used[1] * 3), (all_[0] * 3, all_[1] * 3)) for placed, used, all_ in rows]
-    columns = (
-        np.array([(placed, *used, *all_) for placed, used, all_ in rows], dtype=np.int64).reshape(-1, 5).T
-    )
-    views = PlacementViews(columns[0], tuple(columns[1:3]), tuple(columns[3:5]))
-    scorer = MostPodsThenFullest()
+@given(rows=ROWS)
+def test_ranks_order_candidates_as_their_scores_do(rows: Rows) -> None:
+    views, scorer = views_at_two_scales(rows), MostPodsThenFullest()
 
     ranks = scorer.ranks(views).tolist()
 
-    scores: list[tuple[Fraction | int, ...]] = [scorer.score(views[place]) for place in range(len(rows))]
+    scores = scores_of(views)
     dense = {score: rank for rank, score in enumerate(sorted(set(scores)))}
     assert ranks == [dense[score] for score in scores]
+
+
+@settings(max_examples=300, deadline=None)
+@given(rows=ROWS)
+def test_sort_keys_order_candidates_as_their_scores_do_the_best_first(rows: Rows) -> None:
+    views, scorer = views_at_two_scales(rows), MostPodsThenFullest()
+
+    keys = [(*scorer.sort_key(views[place]), place) for place in range(len(views.placed))]
+
+    scores = scores_of(views)
+    by_score = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
+    assert [key[-1] for key in sorted(keys)] == by_score
+
+
+def views_at_two_scales(rows: Rows) -> PlacementViews:
+    """Every candidate twice: equal shares that floating point may not see as equal."""
+    twice = [*rows, *((placed, (a * 3, b * 3), (c * 3, d * 3)) for placed, (a, b), (c, d) in rows)]
+    table = [(placed, *used, *all_) for placed, used, all_ in twice]
+    columns = np.array(table, dtype=np.int64).reshape(-1, 5).T
+    return PlacementViews(columns[0], tuple(columns[1:3]), tuple(columns[3:5]))
+
+
+def scores_of(views: PlacementViews) -> list[tuple[Fraction | int, ...]]:
+    scorer = MostPodsThenFullest()
+    return [scorer.score(views[place]) for place in range(len(views.placed))]
 
 
 def _all(group: GroupTree) -> list[GroupTree]:

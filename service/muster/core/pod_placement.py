@@ -54,7 +54,7 @@ class PodPlacer:
         Fewer slots than `count` means that no node takes one more.
         """
         signature = self._snapshot.signatures[index]
-        if self.is_local(signature):
+        if self._locality(signature).all_of_it:
             return self._place_batch(signature, count, within)
         placed: list[int] = []
         while len(placed) < count:

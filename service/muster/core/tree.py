@@ -11,7 +11,9 @@ from fractions import Fraction
 
 from muster.core.decision import Search
 from muster.core.preemption_units import DisruptionUnits, EarlierPreemption, PromisedRoom
-from muster.model.meta import POD_GROUP, ObjectKey
+from muster.model.meta import POD, POD_GROUP, ObjectKey
+
+_LEAF_KINDS = (POD_GROUP, POD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class GroupTree:
     @property
     def is_leaf(self) -> bool:
         """A leaf holds pods; a CompositePodGroup without children is no leaf."""
-        return self.key.kind in (POD_GROUP, "Pod")
+        return self.key.kind in _LEAF_KINDS
 
 
 @dataclass(frozen=True, slots=True)
