@@ -30,6 +30,7 @@ from sqlalchemy.exc import DBAPIError
 
 from muster.engine.ports import ForeignStoreError, StoreUnavailableError
 from muster.store.bulk import Claim, Claimed, Row
+from muster.store.checkpoints import Checkpoints
 
 if TYPE_CHECKING:
     from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
 APPLICATION_ID = 0x4D535452
 BUSY_SECONDS = 5
 READERS = 16
-# A commit of 10 000 pods stays in memory until it is written once, and a checkpoint comes after several of them.
+# A commit of 10 000 pods stays in memory until it is written once. Checkpoints are made beside the writer, who makes
+# what is left of one when several such commits have come together.
 WRITER_PRAGMAS = (
     "synchronous=FULL",
     "cache_size=-65536",
@@ -66,10 +68,13 @@ class SqliteBackend:
         self.bulk = SqliteBulk()
         self._url = url
         self._lock: int | None = None
+        self._checkpoints = Checkpoints(self.name)
 
     @cached_property
     def writer(self) -> Engine:
-        return self._engine("BEGIN IMMEDIATE", WRITER_PRAGMAS, poolclass=NullPool)
+        engine = self._engine("BEGIN IMMEDIATE", WRITER_PRAGMAS, poolclass=NullPool)
+        event.listen(engine, "commit", lambda _connection: self._checkpoints.written())
+        return engine
 
     @cached_property
     def readers(self) -> Engine:
@@ -118,6 +123,7 @@ class SqliteBackend:
         """Nothing to do: the lock is the process's, not the connection's."""
 
     def disown(self) -> None:
+        self._checkpoints.stop()
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -127,6 +133,7 @@ class SqliteBackend:
         cursor = connection.connection.cursor()
         cursor.execute("PRAGMA journal_mode=WAL")
         cursor.close()
+        self._checkpoints.start()
 
     def mark(self, connection: Connection) -> None:
         """Write into the file whose it is, in the transaction that makes the schema."""

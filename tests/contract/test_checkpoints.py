@@ -1,0 +1,97 @@
+"""Checkpoints of a real SQLite file beside its writer."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from muster.store import checkpoints
+from muster.store.checkpoints import Checkpoints
+
+SOON = 10.0
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "some.db"
+
+
+@pytest.fixture
+def writer(path: Path) -> Iterator[sqlite3.Connection]:
+    """Makes no checkpoints itself."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA wal_autocheckpoint=0")
+        connection.execute("CREATE TABLE words (word TEXT)")
+        yield connection
+
+
+@pytest.fixture
+def made(path: Path, writer: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> Iterator[Checkpoints]:
+    monkeypatch.setattr(checkpoints, "PAUSE_SECONDS", 0.01)
+    made = Checkpoints(str(path))
+    made.start()
+    yield made
+    made.stop()
+
+
+def write_much(writer: sqlite3.Connection) -> None:
+    writer.executemany("INSERT INTO words VALUES (?)", [("word" * 1_000,)] * 100)
+
+
+def becomes_true(condition: Callable[[], bool]) -> bool:
+    end = time.monotonic() + SOON
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    return condition()
+
+
+def test_what_was_written_is_copied_into_the_database_without_its_writer(
+    path: Path, writer: sqlite3.Connection, made: Checkpoints
+) -> None:
+    before = path.stat().st_size
+
+    write_much(writer)
+    made.written()
+
+    assert becomes_true(lambda: path.stat().st_size > before + 100_000)
+
+
+def test_the_log_does_not_grow_with_what_is_written(
+    path: Path, writer: sqlite3.Connection, made: Checkpoints
+) -> None:
+    log, sizes = Path(f"{path}-wal"), []
+    for _ in range(10):
+        database = path.stat().st_size
+        write_much(writer)
+        made.written()
+        assert becomes_true(lambda before=database: path.stat().st_size > before)  # type: ignore[misc]
+        sizes.append(log.stat().st_size)
+
+    assert sizes[-1] < 3 * sizes[0]
+
+
+def test_a_transaction_goes_on_while_a_checkpoint_is_made(
+    path: Path, writer: sqlite3.Connection, made: Checkpoints
+) -> None:
+    write_much(writer)
+    before = path.stat().st_size
+    writer.execute("BEGIN IMMEDIATE")
+    made.written()
+
+    assert becomes_true(lambda: path.stat().st_size > before)
+    writer.execute("INSERT INTO words VALUES ('more')")
+    writer.execute("COMMIT")
+
+
+def test_stopping_waits_for_nothing_that_may_never_come(made: Checkpoints) -> None:
+    began = time.monotonic()
+
+    made.stop()
+
+    assert time.monotonic() - began < SOON
