@@ -8,7 +8,8 @@ goes. Trees may be broken: climbing stops at a missing parent, at a repeat, and 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
+from itertools import chain, groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ MOST_LEVELS = 4
 _NONE: IntArray = np.zeros(0, dtype=np.int64)
 _Shelf = dict[int, int]
 """Pods by ordinal, each with when it began to run."""
+_SHELF_OF = attrgetter("namespace", "group", "spec.priority")
 
 
 class Belonging(NamedTuple):
@@ -79,9 +81,11 @@ class DisruptionTable:
 
     def pods_bound(self, bound: Sequence[Pod]) -> None:
         """Note pods that got a node and were seen nowhere before."""
-        for pod in bound:
-            self.running[pod.ordinal] = pod
-            self._shelf(pod)[pod.ordinal] = self.start_of(pod)
+        self.running.update({pod.ordinal: pod for pod in bound})
+        start_of = self.start_of
+        for _, pods in groupby(bound, key=_SHELF_OF):
+            together = list(pods)
+            self._shelf(together[0]).update({pod.ordinal: start_of(pod) for pod in together})
 
     def groups_changed(self) -> None:
         """A group came or went: where the pods below it belong is to be found anew."""

@@ -32,6 +32,7 @@ from muster.model.variations import variation, varied
 from muster.model.workload import Workload
 
 _bound = variation(Pod, "node_name", "resource_version", "status")
+_MODIFIED = EventType.MODIFIED
 
 
 class Edit(NamedTuple):
@@ -114,41 +115,52 @@ class Mutation:
             group = ObjectKey(POD_GROUP, namespace, name) if name else None
             if group is not None:
                 self.touched_groups[group] = None
-            is_budgeted = budgets.concern(namespace)
-            for pod in pods:
-                key = pod.key
-                edit = self.edits.get(key)
-                self.edits[key] = Edit(None if edit is None else edit.old, pod)
-                self.touched_pods[key] = group
-                if is_budgeted:
-                    budgets.pod_changed(None, pod)
+            came = list(pods)
+            keys = [pod.key for pod in came]
+            self._edit(keys, [None] * len(came), came)
+            self.touched_pods.update(dict.fromkeys(keys, group))
+            for pod in came if budgets.concern(namespace) else ():
+                budgets.pod_changed(None, pod)
 
     def bind(self, pods: Sequence[Pod], nodes: Iterable[str]) -> None:
         """Write that pending pods got these nodes, as a decision on their unit says, which settles the unit itself.
 
         What `put` of each would do, for a fraction of it: nothing else about the pods differs, no other unit is concerned.
         """
-        bound: list[Pod] = []
-        edits, budgets = self.edits, self.cluster.budgets
-        scheduled = self.pod_conditions.scheduled
-        for pod, node in zip(pods, nodes, strict=True):
-            status = scheduled(pod.status, pod.generation)
-            if status.nominated_node_name:
-                if status.nominated_node_name != node:
-                    self.note(EventKind.NOMINATION_CLEARED)
-                status = self.pod_conditions.without_nomination(status)
-            new = _bound(pod, node, self.revision, status)
-            key = new.key
-            edit = edits.get(key)
-            edits[key] = Edit(pod if edit is None else edit.old, new)
-            if budgets.concern(pod.namespace):
-                budgets.pod_changed(pod, new)
-            bound.append(new)
+        bound = [
+            _bound(pod, node, self.revision, self._status_on(node, pod))
+            for pod, node in zip(pods, nodes, strict=True)
+        ]
         if bound:
+            self._edit([pod.key for pod in pods], pods, bound)
+            budgets = self.cluster.budgets
+            for namespace in {pod.namespace for pod in bound}:
+                for old, new in zip(pods, bound, strict=True) if budgets.concern(namespace) else ():
+                    if new.namespace == namespace:
+                        budgets.pod_changed(old, new)
             self.state.bind(bound)
             self.cluster.feed.pods_bound(bound)
             self.cluster.disruption.pods_bound(bound)
             self.note(EventKind.POD_BOUND)
+
+    def _status_on(self, node: str, pod: Pod) -> PodStatus:
+        """That of the pod once it has the node. Mostly asked for one pod after the other of the same gang."""
+        status = self.pod_conditions.scheduled(pod.status, pod.generation)
+        if not status.nominated_node_name:
+            return status
+        if status.nominated_node_name != node:
+            self.note(EventKind.NOMINATION_CLEARED)
+        return self.pod_conditions.without_nomination(status)
+
+    def _edit(self, keys: Sequence[ObjectKey], old: Sequence[Pod | None], new: Sequence[Pod]) -> None:
+        """Note what became of pods, in columns."""
+        edits = self.edits
+        if edits.keys().isdisjoint(keys):
+            edits.update(zip(keys, map(Edit, old, new), strict=True))
+            return
+        for key, before, after in zip(keys, old, new, strict=True):
+            edit = edits.get(key)
+            edits[key] = Edit(before if edit is None else edit.old, after)
 
     def restate(self, new: Pod | AnyGroup) -> None:
         """Write an object of which the conditions alone changed: no unit is concerned by it."""
@@ -205,11 +217,11 @@ class Mutation:
     def commit(self) -> None:
         """Make the revision: the log entry and the final states of its objects."""
         writes = self.cluster.writes()
-        changes: list[Change] = []
+        puts, changes, added = writes.puts, list[Change](), EventType.ADDED
         for key, (old, new, last) in self.edits.items():
             if new is not None:
-                writes.puts[key] = new
-                changes.append(Change(EventType.ADDED, new) if old is None else _modified(old, new))
+                puts[key] = new
+                changes.append(Change(added, new) if old is None else _modified(old, new))
             elif old is not None and last is not None:
                 writes.puts.pop(key, None)
                 writes.removed.setdefault(key, last)
@@ -294,5 +306,6 @@ def _declares_another_run_time(old: Pod, new: Pod) -> bool:
 
 
 def _modified(old: ClusterObject, new: ClusterObject) -> Change:
-    is_relabelled = old.labels is not new.labels and old.labels != new.labels
-    return Change(EventType.MODIFIED, new, old.labels if is_relabelled else None)
+    labels = old.labels
+    is_relabelled = labels is not new.labels and labels != new.labels
+    return Change(_MODIFIED, new, labels if is_relabelled else None)

@@ -17,7 +17,7 @@ from muster.model.pod import Pod, PodBatch
 from muster.model.variations import variation, varied
 from muster.validation.admission.context import AdmissionContext
 from muster.validation.admission.kinds import KINDS
-from muster.validation.admission.pods import create_pod, merge_pod
+from muster.validation.admission.pods import create_pod, create_pods, merge_pod
 from muster.validation.admission.results import Admitted, Answer, Conflict, Faults, Outcome, Rejected
 from muster.validation.objects import key_of, name_in_texts
 
@@ -51,10 +51,14 @@ def admit_batch(
 ) -> list[Answer]:
     """What applying each pod of a batch gives, in the order of names; faults have paths relative to the batch."""
     uids = batch.uids if len(batch.uids) == len(batch.names) else ("",) * len(batch.names)
-    key = key_of(batch.template)
+    kind, namespace, _ = key_of(batch.template)
+    found = [find(ObjectKey(kind, namespace, name)) for name in batch.names]
+    if batch.names and not any(found):
+        created = create_pods(batch.template, batch.names, uids, context)
+        if isinstance(created, list):
+            return [Admitted(pod, Outcome.CREATED) for pod in created]
     answers: list[Answer] = []
-    for name, uid in zip(batch.names, uids, strict=True):
-        stored = find(key._replace(name=name))
+    for name, uid, stored in zip(batch.names, uids, found, strict=True):
         if stored is None:
             answer = _created_pod(batch.template, name, uid, context)
         else:

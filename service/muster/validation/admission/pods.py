@@ -6,7 +6,7 @@ as room that a finished pod gave up may be taken.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from operator import attrgetter
@@ -59,6 +59,7 @@ _MERGED = (
 _MERGED_FIELDS = attrgetter(*_MERGED)
 
 _merged_pod = variation(Pod, *_MERGED)
+_individual = variation(Pod, "name", "uid", "ordinal", kind=POD)
 _new_pod = variation(
     Pod,
     "name",
@@ -95,6 +96,21 @@ def create_pod(sent: Pod, name: str, uid: str, context: AdmissionContext) -> Pod
         spec,
         _new_statuses.of(sent.status),
     )
+
+
+def create_pods(
+    template: Pod, names: Sequence[str], uids: Sequence[str], context: AdmissionContext
+) -> list[Pod] | Faults:
+    """New pods of these names, at least one, that differ in nothing else; or why they may not be. As many uids as names."""
+    first = create_pod(template, names[0], uids[0], context)
+    if isinstance(first, tuple):
+        return first
+    make_uid, next_ordinal = context.make_uid, context.next_ordinal
+    others = [
+        _individual(first, name, uid or make_uid(), next_ordinal())
+        for name, uid in zip(names[1:], uids[1:], strict=True)
+    ]
+    return [first, *others]
 
 
 def merge_pod(sent: Pod, stored: Pod, context: AdmissionContext) -> Pod | Faults:
