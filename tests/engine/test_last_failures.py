@@ -187,6 +187,21 @@ async def test_a_changed_node_makes_a_cycle(waiting: Waiting) -> None:
     assert await waiting.tried() == ["ScheduleAttemptFailure"]
 
 
+async def test_events_that_are_of_no_use_again_and_again_do_not_put_the_safety_net_off(
+    waiting: Waiting,
+) -> None:
+    passing = small("passing", "n")
+    await waiting.failed_twice(node("n", cpu=4), passing, GANG, *pods(GANG, 4))
+    causes: list[str] = []
+
+    for _ in range(5):
+        waiting.remove(passing)
+        waiting.apply(passing)
+        causes += await waiting.tried()
+
+    assert causes == ["UnchangedFailure"] * 4 + ["ScheduleAttemptFailure"]
+
+
 async def test_the_safety_net_makes_a_cycle_whatever_is_remembered(waiting: Waiting) -> None:
     await waiting.failed_twice(node("n", cpu=3), GANG, *pods(GANG, 4))
     waiting._clock.advance(240)

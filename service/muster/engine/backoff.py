@@ -43,3 +43,8 @@ def timer_us(row: QueuedUnit) -> int:
     if row.state is UnitState.UNSCHEDULABLE:
         return row.last_attempt_us + SAFETY_NET_US
     return 0
+
+
+def is_overdue(row: QueuedUnit, now_us: int) -> bool:
+    """Whether the safety net would have the unit decided, whatever it has waited for since its last cycle."""
+    return row.last_attempt_us + SAFETY_NET_US <= now_us

@@ -14,7 +14,14 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator
 
 from muster.core.needs import Needs
-from muster.engine.backoff import SECOND_US, backoff_end_us, full_second, no_later_than_now, timer_us
+from muster.engine.backoff import (
+    SECOND_US,
+    backoff_end_us,
+    full_second,
+    is_overdue,
+    no_later_than_now,
+    timer_us,
+)
 from muster.engine.changes import Change
 from muster.engine.flight import Flight
 from muster.engine.ports import QueuedUnit, UnitState
@@ -204,35 +211,21 @@ class SchedulingQueue:
         )
 
     def failed_again(self, key: ObjectKey, now_us: int, needs: Needs) -> None:
-        """The unit in flight would fail as it did last: it waits as if it had been tried."""
+        """The unit in flight would fail as it did last: it waits on, and no longer for the safety net than without this."""
         self.landed(key)
-        row = self.rows[key]
-        self.failed(key, now_us, row.reasons, row.message, "UnchangedFailure")
+        self._wait_for_event(self.rows[key], now_us, "UnchangedFailure")
         self.learn_needs(key, needs)
 
-    def failed(
-        self,
-        key: ObjectKey,
-        now_us: int,
-        reasons: tuple[str, ...],
-        message: str,
-        cause: str = "ScheduleAttemptFailure",
-    ) -> None:
+    def failed(self, key: ObjectKey, now_us: int, reasons: tuple[str, ...], message: str) -> None:
         """Nothing was bound: wait for an event; the n-th failure in a row sets when the unit may return."""
-        row = self.rows[key]
+        row = varied(self.rows[key], last_attempt_us=now_us, reasons=reasons, message=message)
+        self._wait_for_event(row, now_us, "ScheduleAttemptFailure")
+
+    def _wait_for_event(self, row: QueuedUnit, now_us: int, cause: str) -> None:
         attempts = row.attempts + 1
-        self._move(
-            varied(
-                row,
-                state=UnitState.UNSCHEDULABLE,
-                attempts=attempts,
-                not_before_us=backoff_end_us(now_us, attempts, key.kind),
-                last_attempt_us=now_us,
-                reasons=reasons,
-                message=message,
-            ),
-            cause,
-        )
+        end_us = backoff_end_us(now_us, attempts, row.key.kind)
+        state = UnitState.UNSCHEDULABLE
+        self._move(varied(row, state=state, attempts=attempts, not_before_us=end_us), cause)
 
     def nominated(self, key: ObjectKey, now_us: int, reasons: tuple[str, ...], message: str) -> None:
         """Nodes are in view: wait for those to go who are there."""
@@ -329,7 +322,7 @@ class SchedulingQueue:
             row = self.rows.get(key)
             if row is None or timer_us(row) != at_us:
                 continue
-            if row.state is UnitState.UNSCHEDULABLE:
+            if is_overdue(row, now_us):
                 self._wanted[key] = True
             if row.state is not UnitState.WAITING_FOR_PREEMPTION or key in self._retries:
                 self._move(varied(row, state=UnitState.ACTIVE), TIMED[row.state])
