@@ -30,7 +30,8 @@ weights = st.tuples(*(st.integers(1, 3) for _ in range(4)))
 def fast_path(request: pytest.FixtureRequest) -> Iterator[str]:
     """Which of the two fast paths places small batches too, and whether the best nodes are often looked for anew."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pod_placement, "_FEW", 0 if request.param == "arrays" else 10**6)
+        for few in ("_FEW", "_FEW_VARIED"):
+            patch.setattr(pod_placement, few, 0 if request.param == "arrays" else 10**6)
         if request.param == "few-in-front":
             patch.setattr(front_runners, "_MOST", 2)
         yield request.param

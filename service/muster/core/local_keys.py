@@ -36,8 +36,8 @@ class KeyRow:
 
     admitted: verdict of the node filters. base: what is in a key besides scores of amounts: weighted node scores, the place of
     the name. amounts: requested row and amount. exclusive: two such pods can never share a node. one_by_one: no pod filter has
-    a say. scores: of the states of nodes seen lately. front: the best of all nodes, once asked for. The rest says how current
-    it is.
+    a say. scores: of the states of nodes seen lately; is_varied: most that the last pods came upon were new. front: the best
+    of all nodes, once asked for. The rest says how current it is.
     """
 
     keys: IntArray
@@ -52,6 +52,7 @@ class KeyRow:
     membership: int
     shifts: tuple[int, ...]
     scores: dict[tuple[int, ...], int] = field(default_factory=dict)
+    is_varied: bool = False
     front: FrontRunners | None = None
 
 

@@ -177,11 +177,10 @@ class Lockstep:
         shapes: dict[int, Signature] = {}
         for index in _signatures(group):
             signature = self.snapshot.signatures[index]
-            if not self.placer.is_local(signature):
+            if not self.placer.is_plain(signature):
                 return []
             shapes.setdefault(signature.shape, signature)
-        rows = map(self.placer.keys.row, shapes.values())
-        return list(shapes.values()) if all(row.one_by_one and not row.exclusive for row in rows) else []
+        return list(shapes.values())
 
     def _is_safe(self, row: int) -> bool:
         """Whether no sum of a resource over all nodes overflows; placing pods does not change that."""

@@ -21,8 +21,8 @@ from muster.core.local_keys import REFUSED, KeyRow, LocalKeys
 from muster.core.signature import Signature
 from muster.core.snapshot import Snapshot
 
-_FEW = 32
-"""Up to so many pods are placed quicker one by one in plain integers than in arrays."""
+_FEW, _FEW_VARIED = 64, 32
+"""Up to so many pods are placed quicker one by one in plain integers than in arrays: less where nodes are in many states."""
 _NOWHERE: Slots = np.zeros(0, dtype=np.intp)
 
 
@@ -115,7 +115,7 @@ class PodPlacer:
 
     def _place_batch(self, signature: Signature, count: int, within: Slots | None) -> Slots:
         row = self.keys.row(signature)
-        if count <= _FEW and row.one_by_one:
+        if row.one_by_one and count <= (_FEW_VARIED if row.is_varied else _FEW):
             front = self.keys.front(row) if within is None else leading(row.keys, within, count)
             return self._place_few(signature.index, row, count, front)
         keys = row.keys if within is None else row.keys[within]
@@ -131,7 +131,9 @@ class PodPlacer:
 
     def _place_few(self, index: int, row: KeyRow, count: int, front: FrontRunners) -> Slots:
         """One at a time, scoring again only the node just taken."""
+        known = len(row.scores)
         order, taken = front.take(count, partial(self.keys.key_after, row))
+        row.is_varied = 2 * (len(row.scores) - known) > count
         if taken:
             self._snapshot.assume_few(index, list(taken), list(taken.values()))
         self.keys.confirm(row, () if front is row.front else taken)
