@@ -20,6 +20,10 @@ def matcher(state: ClusterState, selection: ObjectFilter) -> Callable[[ClusterOb
         else None
     )
 
+    asks_for_pods = bool(selection.node_name or selection.unbound or selection.phase)
+    if not (selection.namespace or selection.deleting or asks_for_pods) and groups is None:
+        return anything
+
     def matches(item: ClusterObject) -> bool:
         if selection.namespace and item.namespace != selection.namespace:
             return False
@@ -27,9 +31,14 @@ def matcher(state: ClusterState, selection: ObjectFilter) -> Callable[[ClusterOb
             return False
         if groups is not None and not _is_within(item, groups):
             return False
-        return not _asks_for_pods(selection) or (isinstance(item, Pod) and _pod_matches(item, selection))
+        return not asks_for_pods or (isinstance(item, Pod) and _pod_matches(item, selection))
 
     return matches
+
+
+def anything(_item: ClusterObject) -> bool:
+    """What matches where nothing is asked of an object but its kind and labels; need not be called."""
+    return True
 
 
 def select(state: ClusterState, selection: ObjectFilter) -> list[ClusterObject]:
@@ -55,10 +64,6 @@ def _candidates(
     if kind == "Pod" and selection.node_name:
         return [((pod.namespace, pod.name), pod) for pod in state.pods_on(selection.node_name)]
     return state.objects[kind].items()
-
-
-def _asks_for_pods(selection: ObjectFilter) -> bool:
-    return bool(selection.node_name or selection.unbound or selection.phase)
 
 
 def _pod_matches(pod: Pod, selection: ObjectFilter) -> bool:

@@ -14,7 +14,8 @@ from typing import Generic, Protocol, TypeVar
 from muster.engine.api import DecisionBatch, DecisionFilter, ObjectFilter, WatchBatch
 from muster.engine.errors import Refusal, ResourceExhaustedError
 from muster.engine.ports import Change, DecisionRecord, EventType, LogEntry
-from muster.model.objects import ClusterObject
+from muster.engine.selection import anything
+from muster.model.objects import TYPES, ClusterObject
 
 MOST_CHANGES = 200_000
 KEPT_SECONDS = 30.0
@@ -210,7 +211,10 @@ def _selected(
 ) -> list[Change]:
     """The entry's changes as a watcher with the filter sees them: who leaves it is DELETED, who enters it ADDED."""
     kinds, by_labels = selection.kinds, selection.matches_labels
-    found = [change for change in entry.changes if change.object.key.kind in kinds and matches(change.object)]
+    types = {TYPES[kind] for kind in kinds}
+    found = [change for change in entry.changes if type(change.object) in types]
+    if matches is not anything:
+        found = [change for change in found if matches(change.object)]
     return found if by_labels is None else list(_labelled(found, by_labels))
 
 

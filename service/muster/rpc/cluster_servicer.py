@@ -208,8 +208,10 @@ class _WatchMessages:
 
     def of(self, batch: WatchBatch) -> Iterator[bytes]:
         """One message or more; only the last has the batch's revision, since the others do not complete it."""
-        events = map(self._events.encoded, batch.changes)
-        runs = list(split_by_size(events, len, bounds.WATCH_EVENTS, bounds.WATCH_BYTES))
+        events = list(map(self._events.encoded, batch.changes))
+        runs = [events]
+        if len(events) > bounds.WATCH_EVENTS or sum(map(len, events)) > bounds.WATCH_BYTES:
+            runs = list(split_by_size(events, len, bounds.WATCH_EVENTS, bounds.WATCH_BYTES))
         unfinished = pb.WatchResponse(revision=self._revision or 0).SerializeToString()
         for run in runs[:-1]:
             yield b"".join((*run, unfinished))
@@ -217,7 +219,7 @@ class _WatchMessages:
         finished = pb.WatchResponse(
             revision=batch.revision, initial_state_complete=batch.initial_state_complete
         ).SerializeToString()
-        yield b"".join((*(runs[-1] if runs else ()), finished))
+        yield b"".join((*runs[-1], finished))
 
     def bookmark(self) -> Message | None:
         return None if self._revision is None else pb.WatchResponse(revision=self._revision)
