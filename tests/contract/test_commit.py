@@ -114,6 +114,23 @@ def test_one_failing_cluster_fails_the_commit_of_all(store: SqlStore) -> None:
     assert store.list_clusters() == []
 
 
+def test_clusters_that_share_commits_keep_their_own_pods_and_revisions(store: SqlStore) -> None:
+    ledgers = [Ledger(store, name) for name in ("plain", 'with "quotes" and \\', "{of, an, array}")]
+    made: dict[str, list[Pod]] = {}
+    for size, ledger in enumerate(ledgers):
+        made[ledger.cluster] = [
+            pod for turn in range(size) for pod in ledger.committed_add(gang(f"{turn}", 1))
+        ]
+    batch = [ledger.writes() for ledger in ledgers]
+    for ledger, writes in zip(ledgers, batch, strict=True):
+        made[ledger.cluster] += ledger.add(writes, gang("last", 2))
+
+    store.commit(batch)
+
+    assert {ledger.cluster: list(ledger.objects().values()) for ledger in ledgers} == made
+    assert [store.load_cluster(ledger.cluster).revision for ledger in ledgers] == [1, 2, 3]
+
+
 def test_a_change_of_a_pod_that_is_not_there_is_refused(ledger: Ledger) -> None:
     made = ledger.committed_add(gang("a", 2))
     writes = ledger.writes()
