@@ -12,8 +12,9 @@ from muster.core.framework import Profile
 from muster.core.tree import Unit
 from muster.engine.array_feed import ArrayFeed
 from muster.engine.binder import pods_by_ordinal
-from muster.engine.cycle import CycleRunner, CycleTools, uncommitted
+from muster.engine.cycle import CycleRunner, CycleTools
 from muster.engine.telemetry_port import NullTelemetry
+from muster.engine.uncommitted import uncommitted
 from muster.engine.units import build_unit
 from muster.engine.worker_pool import WorkerAnswer, WorkerPool
 from muster.engine.writer import Writer

@@ -14,15 +14,12 @@ from collections.abc import Callable, Mapping
 from contextvars import Context
 from dataclasses import dataclass
 
-from muster.core.decision import Assignments, Decision, DecisionCode, Preemption, PreemptionEnd
+from muster.core.decision import Decision, DecisionCode
 from muster.core.framework import Profile
 from muster.core.tree import Unit
 from muster.engine.askers import Askers
 from muster.engine.binder import (
-    PodsByOrdinal,
-    as_told,
     commit_decision,
-    named_columns,
     pods_by_ordinal,
     set_back,
     still_holds,
@@ -30,7 +27,7 @@ from muster.engine.binder import (
 from muster.engine.cluster import Cluster
 from muster.engine.deciding import Decider, Verdict
 from muster.engine.errors import Refusal, UnavailableError
-from muster.engine.eviction import Eviction, disrupted_pods
+from muster.engine.eviction import Eviction
 from muster.engine.mutation import Mutation
 from muster.engine.ports import NO_INPUT, Clock, DecisionRecord, QueuedUnit, UnitState
 from muster.engine.queueing_hints import FREEING
@@ -38,12 +35,12 @@ from muster.engine.reserving import Reserver, reserves
 from muster.engine.search_allowance import found_nothing
 from muster.engine.settlement import settle_unit
 from muster.engine.telemetry_port import EngineTelemetry
+from muster.engine.uncommitted import fitting, uncommitted
 from muster.engine.units import build_unit
 from muster.engine.waited_for import WaitedFor
 from muster.engine.worker_pool import WorkerPool
 from muster.engine.writer import Writer
 from muster.model.meta import ObjectKey
-from muster.model.variations import varied
 from muster.telemetry.facts import CycleFacts
 
 _LOG = logging.getLogger(__name__)
@@ -365,36 +362,3 @@ class CycleRunner:
             self._tools.clients_evict,
             *(() if found is None else (found.preemption.eviction_timeout_seconds,)),
         )
-
-
-def fitting(decision: Decision) -> Decision:
-    """What is told of a decision that places pods to those who want to preempt, but bind nothing."""
-    number = len(decision.assignments.pods)
-    return varied(
-        decision,
-        code=DecisionCode.FITS_WITHOUT_PREEMPTION,
-        assignments=Assignments(),
-        message=f"{number} {'pod fits' if number == 1 else 'pods fit'} without preemption",
-    )
-
-
-def uncommitted(
-    cluster: Cluster, pods: PodsByOrdinal, verdict: Verdict, decision: Decision, now_us: int
-) -> DecisionRecord:
-    """The record of a decision that is not stored, with the names of all pods in it.
-
-    pods: the unit's pods that waited for a node when it was decided; others may have bound them since.
-    """
-    preemption = decision.preemption or Preemption(PreemptionEnd.NO_FIT)
-    return DecisionRecord(
-        id="",
-        revision=verdict.snapshot_revision,
-        snapshot_revision=verdict.snapshot_revision,
-        decision=as_told(cluster, decision),
-        assignments=named_columns(decision.assignments, pods),
-        profile=verdict.profile,
-        create_us=now_us,
-        duration_us=int(verdict.core_seconds * 1_000_000),
-        nominations=named_columns(preemption.nominations, pods),
-        disrupted=disrupted_pods(cluster, preemption),
-    )

@@ -10,11 +10,11 @@ from muster.core.decision import Decision, DecisionCode
 from muster.engine.api import PreemptAnswer, PreemptCall
 from muster.engine.binder import pods_by_ordinal
 from muster.engine.cluster_service import ClusterService
-from muster.engine.cycle import fitting, uncommitted
 from muster.engine.hierarchy import Root, why_gated, why_nothing_waits
 from muster.engine.layouts import faults_message
 from muster.engine.ports import Clock, DecisionRecord, UnitState
 from muster.engine.scheduling import GONE, root_of
+from muster.engine.uncommitted import fitting, uncommitted
 from muster.engine.units import build_unit
 from muster.model.group import CompositePodGroup, PodGroup
 from muster.model.meta import ObjectKey

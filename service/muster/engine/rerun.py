@@ -19,7 +19,6 @@ from muster.core.observer import RecordingObserver
 from muster.engine.aside import Setting
 from muster.engine.binder import pods_by_ordinal
 from muster.engine.cluster import Cluster
-from muster.engine.cycle import uncommitted
 from muster.engine.deciding import Decider
 from muster.engine.decision_input import input_of
 from muster.engine.hierarchy import unit_of_pod
@@ -32,6 +31,7 @@ from muster.engine.reservations import Reservation, ReservedNodes
 from muster.engine.side_process import OutOfTimeError
 from muster.engine.simulation import StoppedClock
 from muster.engine.telemetry_port import NullTelemetry, StartedCycle
+from muster.engine.uncommitted import uncommitted
 from muster.engine.units import build_unit
 from muster.engine.worker_pool import WorkerPool
 from muster.model.meta import POD, ObjectKey

@@ -11,11 +11,11 @@ from muster.engine.api import ScheduleAnswer, ScheduleCall
 from muster.engine.binder import pods_by_ordinal
 from muster.engine.cluster_service import ClusterService
 from muster.engine.cluster_state import ClusterState
-from muster.engine.cycle import uncommitted
 from muster.engine.errors import FailedPreconditionError, NotFoundError, Precondition
 from muster.engine.hierarchy import Root, find_root, unit_of_pod, why_gated, why_nothing_waits
 from muster.engine.ports import Clock, DecisionRecord, UnitState
 from muster.engine.positioned_units import positioned
+from muster.engine.uncommitted import uncommitted
 from muster.engine.units import build_unit
 from muster.model.meta import GROUP_KINDS, POD, ObjectKey
 from muster.model.pod import Pod
