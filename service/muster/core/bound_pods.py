@@ -24,8 +24,8 @@ Group = tuple[int, Slots, IntArray]
 class BoundPods:
     """`counts`: all pods that use room; `leaving`: those of them with a deletion mark.
 
-    carrying: signatures with pod (anti-)affinity terms; carriers: those of them of which a pod runs; carriers_version: counts
-    their changes.
+    carrying: signatures with pod (anti-)affinity terms; carriers: those of them of which a pod runs;
+    carriers_version: counts the changes of those.
     """
 
     def __init__(self) -> None:

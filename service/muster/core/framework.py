@@ -50,8 +50,8 @@ class PodFilter(Protocol):
 
     Called only for signatures that it concerns, anew after every change. A pod that only such filters keep out is
     Unschedulable: preemption may help.
-    Of the pods that run `concerns` reads only which signatures carry terms (`BoundPods.carriers`), and is asked again when
-    those change.
+    Of the pods that run `concerns` reads only which signatures carry terms (`BoundPods.carriers`), and is asked again
+    when those change.
     """
 
     @property

@@ -34,10 +34,10 @@ _ALL = slice(None)
 class KeyRow:
     """One shape's keys per slot (REFUSED where the pod cannot run) and what they are made of.
 
-    admitted: verdict of the node filters. base: what is in a key besides scores of amounts: weighted node scores, the place of
-    the name. amounts: requested row and amount. exclusive: two such pods can never share a node. one_by_one: no pod filter has
-    a say. scores: of the states of nodes seen lately; is_varied: most that the last pods came upon were new. front: the best
-    of all nodes, once asked for. The rest says how current it is.
+    admitted: verdict of the node filters. base: what is in a key besides scores of amounts, which is weighted node scores
+    and the place of the name. amounts: requested row and amount. exclusive: two such pods can never share a node.
+    one_by_one: no pod filter has a say. scores: of the states of nodes seen lately; is_varied: most that the last pods
+    came upon were new. front: the best of all nodes, once asked for. The rest says how current it is.
     """
 
     keys: IntArray

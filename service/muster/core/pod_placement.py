@@ -22,15 +22,15 @@ from muster.core.signature import Signature
 from muster.core.snapshot import Snapshot
 
 _FEW, _FEW_VARIED = 64, 32
-"""Up to so many pods are placed quicker one by one in plain integers than in arrays: less where nodes are in many states."""
+"""Up to so many pods are placed quicker one by one than in arrays; fewer where nodes are in many states."""
 _NOWHERE: Slots = np.zeros(0, dtype=np.intp)
 
 
 class _Locality(NamedTuple):
     """How far what bears on pods of a signature reaches, for as long as running pods carry the same terms.
 
-    filters, all_of_it: whether each filter, and each score besides, reads one node at a time. plain: nor does it then read
-    which pods run there, so that room alone keeps a node from taking the next one.
+    filters, all_of_it: whether each filter, and each score besides, reads one node at a time. plain: nor does it then
+    read which pods run there, so that room alone keeps a node from taking the next one.
     """
 
     carriers_version: int
