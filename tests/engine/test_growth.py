@@ -14,6 +14,7 @@ from sqlalchemy import create_engine, func, select
 from muster.engine.api import BindingFailed, PhaseChanged, PodReport, ReportCall, RequestIdentity
 from muster.engine.cluster_service import ClusterService
 from muster.engine.errors import Refusal
+from muster.engine.forgetting import VALUES_SECONDS
 from muster.engine.mutation import Mutation
 from muster.engine.registry import ClusterRegistry, EngineOptions
 from muster.engine.reports import report
@@ -69,7 +70,7 @@ async def test_after_much_has_come_and_gone_every_table_holds_what_is_there_and_
         await registry.compact()
         clock.advance(61)
         await registry.compact()
-        clock.advance(61)
+        clock.advance(VALUES_SECONDS)
         await registry.compact()
         await service.durable()
         counts.append(rows(store_url))

@@ -11,13 +11,17 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
+from muster.engine.cluster import Cluster
 from muster.engine.ports import Clock, HistoryBounds, Store
 from muster.engine.writer import Writer
 
 REST_PER_WORK = 9.0
 GOOD_TIME_SECONDS = 30.0
 LITTLE_REST_PER_WORK = 1.0
+VALUES_SECONDS = 300.0
+"""How often values that nothing uses are looked for: that reads the whole log, and a value is small."""
 
 Left = TypeVar("Left")
 
@@ -30,16 +34,22 @@ class Forgetting:
         self._writer = writer
         self._clock = clock
         self._began = 0.0
+        self._looked_for_values: WeakKeyDictionary[Cluster, float] = WeakKeyDictionary()
 
-    async def forget(self, cluster: str, token: int, bounds: HistoryBounds) -> None:
-        """All beyond the bounds, then the values that nothing uses any more. Raises FencedError, StoreUnavailableError."""
+    async def forget(self, cluster: Cluster, bounds: HistoryBounds) -> None:
+        """All beyond the bounds, and now and then the values that nothing uses. Raises FencedError, StoreUnavailableError."""
         store, self._began = self._store, self._clock.monotonic()
-        old = await asyncio.to_thread(store.find_old, cluster, bounds)
+        name, token = cluster.name, cluster.token
+        old = await asyncio.to_thread(store.find_old, name, bounds)
         while old is not None:
-            old = await self._slice(partial(store.forget_old, cluster, token, old))
-        unused = await asyncio.to_thread(store.find_unused, cluster)
+            old = await self._slice(partial(store.forget_old, name, token, old))
+        last = self._looked_for_values.get(cluster)
+        if last is not None and self._began - last < VALUES_SECONDS:
+            return
+        self._looked_for_values[cluster] = self._began
+        unused = await asyncio.to_thread(store.find_unused, name)
         while unused is not None:
-            unused = await self._slice(partial(store.forget_unused, cluster, token, unused))
+            unused = await self._slice(partial(store.forget_unused, name, token, unused))
 
     async def _slice(self, forget: Callable[[], Left]) -> Left:
         left, seconds = await self._writer.run_apart(lambda: self._timed(forget))

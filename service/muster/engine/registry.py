@@ -284,7 +284,7 @@ class ClusterRegistry:
             decisions_before_us=now_us - options.decision_seconds * SECOND_US,
             most_decisions=options.most_decisions,
         )
-        await self._forgetting.forget(cluster.name, cluster.token, bounds)
+        await self._forgetting.forget(cluster, bounds)
 
     async def _report_for_ever(self) -> None:
         while True:

@@ -32,14 +32,14 @@ from muster.store.tables import (
 )
 from muster.store.values import UsedIds
 
-ENTRIES_AT_ONCE = 64
+ENTRIES_AT_ONCE = 128
 """Log entries or decisions that one slice removes, each with some hundred bytes or KiB."""
 REQUESTS_AT_ONCE = 256
 VALUES_AT_ONCE = 256
 MOST_REQUESTS = 100_000
 """So many old requests are found at once; others are another time."""
 ENTRIES_READ_AT_ONCE = 256
-REST_PER_WORK = 2.0
+REST_PER_WORK = 4.0
 """A thread that reads a long log rests for so many times as long as it worked, or others would wait for the interpreter."""
 
 
