@@ -12,6 +12,8 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 WARM_UP_SECONDS = 60.0
+HISTORY_SECONDS = 240.0
+"""Until history is forgotten as fast as it comes: it is kept for a minute, and looked at after half a minute, its values after two."""
 MOST_GROWTH = 1.1
 MOST_APPLY_MS = 50.0
 SIZE_INCHES = (9, 7)
@@ -37,19 +39,23 @@ class Finding:
 
 
 def findings(samples: Sequence[Sample], apply_seconds: Sequence[float]) -> list[Finding]:
-    """Flat memory and database after the warm-up, which is half of a short run; quick calls."""
-    warm_up = min(WARM_UP_SECONDS, samples[-1].seconds / 2)
-    settled = [each for each in samples if each.seconds >= warm_up]
+    """Flat memory and database once each has its size, for which half of a short run is left; quick calls."""
+    settled, bounded = _after(samples, WARM_UP_SECONDS), _after(samples, HISTORY_SECONDS)
     cores = (settled[-1].cpu_seconds - settled[0].cpu_seconds) / (settled[-1].seconds - settled[0].seconds)
     p50, p99 = (percentile(apply_seconds, share) * 1000 for share in (0.5, 0.99))
     return [
         _flat("memory", [each.memory_mib for each in settled]),
-        _flat("database", [each.database_mib for each in settled]),
+        _flat("database", [each.database_mib for each in bounded]),
         Finding(
             f"Apply: p50 {p50:.1f} ms, p99 {p99:.1f} ms, at most {MOST_APPLY_MS:g} ms", p99 <= MOST_APPLY_MS
         ),
         Finding(f"CPU: {cores:.2f} cores", holds=True),
     ]
+
+
+def _after(samples: Sequence[Sample], seconds: float) -> list[Sample]:
+    start = min(seconds, samples[-1].seconds / 2)
+    return [each for each in samples if each.seconds >= start]
 
 
 def percentile(values: Sequence[float], share: float) -> float:

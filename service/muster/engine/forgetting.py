@@ -20,7 +20,7 @@ from muster.engine.writer import Writer
 REST_PER_WORK = 9.0
 GOOD_TIME_SECONDS = 30.0
 LITTLE_REST_PER_WORK = 1.0
-VALUES_SECONDS = 300.0
+VALUES_SECONDS = 120.0
 """How often values that nothing uses are looked for: that reads the whole log, and a value is small."""
 
 Left = TypeVar("Left")

@@ -270,12 +270,16 @@ StoredValue = tuple[int, bytes]
 
 @dataclass(frozen=True, slots=True)
 class UnusedValues:
-    """Values that pods share, which nothing of a cluster referred to at a revision."""
+    """Values that pods share, which nothing of a cluster referred to when they were looked for.
+
+    used: ids of those, kind by kind, that something has come to refer to up to this revision.
+    """
 
     revision: int
     specs: tuple[StoredValue, ...] = ()
     metadata: tuple[StoredValue, ...] = ()
     statuses: tuple[StoredValue, ...] = ()
+    used: tuple[frozenset[int], frozenset[int], frozenset[int]] = (frozenset(), frozenset(), frozenset())
 
 
 class FencedError(Exception):

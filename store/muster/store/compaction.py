@@ -8,7 +8,6 @@ found unused may be used again by then, which the log of since tells.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
@@ -35,7 +34,7 @@ from muster.store.values import UsedIds
 ENTRIES_AT_ONCE = 128
 """Log entries or decisions that one slice removes, each with some hundred bytes or KiB."""
 REQUESTS_AT_ONCE = 256
-VALUES_AT_ONCE = 256
+VALUES_AT_ONCE = 512
 MOST_REQUESTS = 100_000
 """So many old requests are found at once; others are another time."""
 ENTRIES_READ_AT_ONCE = 256
@@ -156,36 +155,29 @@ def forget_unused(
     connection: Connection, bulk: Bulk, cluster_id: int, unused: UnusedValues
 ) -> tuple[UnusedValues | None, Table, list[bytes]]:
     """Remove some of them, unless something has come to refer to them; those that are left, if any, and digests of what went."""
-    unused = _still_unused(connection, cluster_id, unused)
+    left = _up_to_date(connection, cluster_id, unused)
     if unused.specs:
-        table, some = pod_specs, unused.specs
-        left = replace(unused, specs=some[VALUES_AT_ONCE:])
+        table, some, used = pod_specs, unused.specs, left.used[0]
+        left = replace(left, specs=some[VALUES_AT_ONCE:])
     elif unused.metadata:
-        table, some = pod_metadata, unused.metadata
-        left = replace(unused, metadata=some[VALUES_AT_ONCE:])
+        table, some, used = pod_metadata, unused.metadata, left.used[1]
+        left = replace(left, metadata=some[VALUES_AT_ONCE:])
     else:
-        table, some = pod_statuses, unused.statuses
-        left = replace(unused, statuses=some[VALUES_AT_ONCE:])
-    gone = some[:VALUES_AT_ONCE]
+        table, some, used = pod_statuses, unused.statuses, left.used[2]
+        left = replace(left, statuses=some[VALUES_AT_ONCE:])
+    gone = [value for value in some[:VALUES_AT_ONCE] if value[0] not in used]
     bulk.delete(connection, table, [(cluster_id, value_id) for value_id, _ in gone])
     is_more = left.specs or left.metadata or left.statuses
     return left if is_more else None, table, [digest for _, digest in gone]
 
 
-def _still_unused(connection: Connection, cluster_id: int, unused: UnusedValues) -> UnusedValues:
-    """As of now: what has been written since is in the log, none of which was old enough to go yet."""
+def _up_to_date(connection: Connection, cluster_id: int, unused: UnusedValues) -> UnusedValues:
+    """With what is used by now: all that was written since is in the log, none of which was old enough to go yet."""
     revision = select(clusters.c.revision).where(clusters.c.id == cluster_id)
     since = _logged(connection, cluster_id, unused.revision)
-    return UnusedValues(
-        connection.execute(revision).scalar_one(),
-        _without(unused.specs, since.specs),
-        _without(unused.metadata, since.metadata),
-        _without(unused.statuses, since.statuses),
-    )
-
-
-def _without(values: Sequence[StoredValue], used: set[int]) -> tuple[StoredValue, ...]:
-    return tuple([value for value in values if value[0] not in used])
+    specs, metadata, statuses = unused.used
+    used = (specs | since.specs, metadata | since.metadata, statuses | since.statuses)
+    return replace(unused, revision=connection.execute(revision).scalar_one(), used=used)
 
 
 def _logged(connection: Connection, cluster_id: int, after_revision: int) -> UsedIds:
