@@ -42,11 +42,11 @@ DEDICATED = Taint("dedicated", "", NO_SCHEDULE)
 
 
 class Storm(TreeCluster):
-    """`step` does one thing; `faults` says what is wrong."""
+    """`step` does one thing, as `random` wants it, which may be another for each step; `faults` says what is wrong."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, chance: random.Random) -> None:
         super().__init__()
-        self.random = random.Random(seed)
+        self.random = chance
         self.story: list[str] = []
         self.broken: list[str] = []
         self.reused = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 
 import pytest
 
@@ -20,7 +21,7 @@ def test_invariants_hold_after_each_step_and_no_unit_sleeps_that_could_run(
     kind: type[Storm], seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("muster.engine.backoff.SAFETY_NET_US", 10**18)
-    storm = kind(seed)
+    storm = kind(random.Random(seed))
     for _ in range(ROUNDS):
         for _ in range(STEPS // ROUNDS):
             storm.step()

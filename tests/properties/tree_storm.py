@@ -6,6 +6,7 @@ one, and in the end nobody waits whom trying every placement finds room for.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -41,8 +42,8 @@ MAY_BE_SHORT = {UnitState.GATED, UnitState.ACTIVE, UnitState.IN_FLIGHT}
 class TreeStorm(Storm):
     """`healed`: how many pods were placed into groups that held before and were short of a member."""
 
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed)
+    def __init__(self, chance: random.Random) -> None:
+        super().__init__(chance)
         self.healed = 0
         chosen = self.random.choice
         self.priorities = {"root": chosen((0, 5)), "other": 0, "lone": chosen((0, 5))}
