@@ -44,7 +44,7 @@ from muster.model.meta import ObjectKey
 from muster.telemetry.facts import CycleFacts
 
 _LOG = logging.getLogger(__name__)
-SLICE_SECONDS = 0.004
+SLICE_SECONDS = 0.002
 ATTEMPTS = 3
 MOST_OPEN_REVISIONS = 512
 
