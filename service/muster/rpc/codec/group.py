@@ -18,11 +18,18 @@ from muster.model.group import (
     WorkloadReference,
 )
 from muster.model.variations import variation
-from muster.rpc.codec.meta import decode_conditions, decode_metadata, encode_conditions, encode_metadata
+from muster.rpc.codec.meta import (
+    NO_IDENTITY,
+    Identity,
+    decode_conditions,
+    decode_metadata,
+    encode_conditions,
+    encode_metadata,
+    set_identity,
+)
 from muster.v1 import composite_pod_group_pb2 as composite_pb
 from muster.v1 import pod_group_pb2 as pb
 from muster.v1 import workload_pb2 as workload_pb
-from muster.v1.meta_pb2 import ObjectMeta
 
 PodGroupPolicy = pb.PodGroupSchedulingPolicy
 CompositePolicy = composite_pb.CompositePodGroupSchedulingPolicy
@@ -31,8 +38,6 @@ Known = TypeVar("Known", PodGroup, CompositePodGroup)
 SpecMessage = pb.PodGroupSpec | composite_pb.CompositePodGroupSpec
 SpecOrTemplate = SpecMessage | workload_pb.PodGroupTemplate | workload_pb.CompositePodGroupTemplate
 
-_Own = tuple[str, str, int]
-_NOTHING: _Own = ("", "", 0)
 _MOST_SHAPES = 4_096
 _LONGEST_SHAPE = 4_096
 """In bytes: more than names, a policy and some labels is nobody's shape but its own."""
@@ -66,8 +71,8 @@ def _shape(
 ) -> tuple[Known, str, str, int]:
     """The group without what it has for itself, and that: name, uid and revision. The message is the same afterwards."""
     meta = message.metadata
-    own: _Own = (meta.name, meta.uid, meta.resource_version)
-    _set_own(meta, own, _NOTHING)
+    own: Identity = (meta.name, meta.uid, meta.resource_version)
+    set_identity(meta, own, NO_IDENTITY)
     shape_bytes = message.SerializePartialToString()
     shape = shapes.get(shape_bytes)
     if shape is None:
@@ -76,18 +81,8 @@ def _shape(
         shape = decode(message)
         if len(shape_bytes) <= _LONGEST_SHAPE:
             shapes[shape_bytes] = shape
-    _set_own(meta, own, own)
+    set_identity(meta, own, own)
     return shape, *own
-
-
-def _set_own(meta: ObjectMeta, own: _Own, values: _Own) -> None:
-    """Set those fields that it has: others would make a message of metadata that was not sent."""
-    if own[0]:
-        meta.name = values[0]
-    if own[1]:
-        meta.uid = values[1]
-    if own[2]:
-        meta.resource_version = values[2]
 
 
 def decode_pod_group(message: pb.PodGroup) -> PodGroup:

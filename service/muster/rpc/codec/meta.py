@@ -67,6 +67,22 @@ def decode_metadata(meta: pb.ObjectMeta) -> Metadata:
     )
 
 
+Identity = tuple[str, str, int]
+"""Name, uid and revision: what each object has for itself."""
+
+NO_IDENTITY: Identity = ("", "", 0)
+
+
+def set_identity(meta: pb.ObjectMeta, own: Identity, values: Identity) -> None:
+    """Set those of the fields that are in `own`. Setting others would make a message of metadata that was not sent."""
+    if own[0]:
+        meta.name = values[0]
+    if own[1]:
+        meta.uid = values[1]
+    if own[2]:
+        meta.resource_version = values[2]
+
+
 def encode_metadata(each: KubernetesObject, meta: pb.ObjectMeta) -> None:
     """Write all metadata of an object into an empty message."""
     encode_identity(each, meta)

@@ -17,6 +17,7 @@ from muster.rpc.codec.meta import (
     decode_metadata,
     encode_conditions,
     encode_shared_metadata,
+    set_identity,
 )
 from muster.rpc.codec.pod_spec import decode_pod_spec, encode_pod_spec
 from muster.rpc.codec.times import from_timestamp, to_timestamp
@@ -187,13 +188,8 @@ def _encode_shared_part(pod: Pod) -> pb.Pod:
 
 def _set_own(message: pb.Pod, own: _Own, values: _Own) -> None:
     """Set those fields of a pod's own that it has. Setting the others would make submessages that were not sent."""
-    meta, spec = message.metadata, message.spec
-    if own[0]:
-        meta.name = values[0]
-    if own[1]:
-        meta.uid = values[1]
-    if own[2]:
-        meta.resource_version = values[2]
+    set_identity(message.metadata, own[:3], values[:3])
+    spec = message.spec
     if own[3]:
         spec.node_name = values[3]
     if own[4]:
