@@ -7,6 +7,7 @@ from sqlalchemy import Connection, event
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from muster.engine.ports import OldHistory, StoreUnavailableError
+from muster.store.bulk import Act, Statement
 from muster.store.store import SqlStore
 from muster.store.tables import requests
 from tests.contract.ledger import Ledger, gang
@@ -62,7 +63,7 @@ def test_a_connection_that_is_given_up_takes_its_transaction_along_though_an_err
     row = (1, "Apply", None, b"", b"", 0)
     # What is kept of the error keeps the frames that it went through, and all that they hold, until the test ends.
     with pytest.raises(IntegrityError) as _kept, database.write() as connection:
-        database.bulk.insert(connection, requests, [row])
+        database.bulk.run(connection, [Statement(Act.INSERT, requests, [row])])
     breaks_once(store, "commit", OperationalError("COMMIT", {}, Exception("disk I/O error")))
 
     with pytest.raises(StoreUnavailableError):

@@ -7,12 +7,35 @@ executemany, `postgresql` sends columns as arrays; both compile a statement once
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum, auto
 from typing import NamedTuple, Protocol
 
 from sqlalchemy import Connection, Table
 
 SqlValue = int | str | bytes | None
 Row = tuple[SqlValue, ...]
+
+
+class Act(Enum):
+    """What a statement does with its rows."""
+
+    INSERT = auto()
+    """Add rows whose keys are new."""
+    UPSERT = auto()
+    """Add rows, or replace all but the primary key of those that are there."""
+    UPDATE = auto()
+    """Set some columns of the rows with these primary keys."""
+    DELETE = auto()
+    """Remove the rows with these primary keys that are there; a row is a key, in the key's order."""
+
+
+class Statement(NamedTuple):
+    """`columns` are those that an update sets, whose rows have all of the table's columns all the same."""
+
+    act: Act
+    table: Table
+    rows: Sequence[Row]
+    columns: tuple[str, ...] = ()
 
 
 class Claim(NamedTuple):
@@ -34,7 +57,7 @@ class Claimed(NamedTuple):
 
 
 class Bulk(Protocol):
-    """Statements over many rows; each does nothing when there are none."""
+    """Statements over many rows, which do nothing when there are none."""
 
     def claim(self, connection: Connection, claims: Sequence[Claim]) -> dict[str, Claimed]:
         """Count a commit of each cluster's owner and raise the cluster's revision; a cluster of another owner is left out.
@@ -44,20 +67,6 @@ class Bulk(Protocol):
         """
         ...
 
-    def insert(self, connection: Connection, table: Table, rows: Sequence[Row]) -> None:
-        """Add rows whose keys are new."""
-        ...
-
-    def upsert(self, connection: Connection, table: Table, rows: Sequence[Row]) -> None:
-        """Add rows, or replace all but the primary key of those that are there."""
-        ...
-
-    def update(
-        self, connection: Connection, table: Table, columns: Sequence[str], rows: Sequence[Row]
-    ) -> int:
-        """Set `columns` of the rows with these primary keys; returns how many were there."""
-        ...
-
-    def delete(self, connection: Connection, table: Table, keys: Sequence[Row]) -> None:
-        """Remove the rows with these primary keys (tuples in the key's order) that are there."""
+    def run(self, connection: Connection, statements: Sequence[Statement]) -> list[int]:
+        """Execute them in this order; how many rows each concerned."""
         ...

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Table
 
 from muster.engine.ports import Change, ClusterWrites, EventType, FencedError
 from muster.model.pod import Pod
-from muster.store.bulk import Bulk, Row
+from muster.store.bulk import Act, Bulk, Row, Statement
 from muster.store.decisions import assignment_row, decision_row
 from muster.store.objects import Bodies, object_keys, object_rows
 from muster.store.queue import key_rows, pending_rows, unit_rows, wait_rows
@@ -55,6 +55,8 @@ class CommitRows:
         written = [pod for pod in writes.puts.values() if type(pod) is Pod]
         logged = [pod for _, pod, _ in changes if type(pod) is Pod]
         committed = CommittedPods(connection, maker, written + logged)
+        for table, rows in maker.take_values():
+            self.inserted[table] += rows
         self._add_pods(cluster_id, writes, changes, written, committed)
         self._add_objects(cluster_id, writes, bodies)
         self._add_queue(cluster_id, writes)
@@ -66,13 +68,16 @@ class CommitRows:
 
     def run(self, connection: Connection, bulk: Bulk) -> None:
         """Execute. Deletes come first, since a name may go and come again in one commit."""
-        for table, keys in self.deleted.items():
-            bulk.delete(connection, table, keys)
-        for table, rows in self.inserted.items():
-            bulk.insert(connection, table, rows)
-        for table, rows in self.upserted.items():
-            bulk.upsert(connection, table, rows)
-        if bulk.update(connection, pods, POD_CHANGES, self.updated_pods) != len(self.updated_pods):
+        *_, changed = bulk.run(
+            connection,
+            [
+                *(Statement(Act.DELETE, table, keys) for table, keys in self.deleted.items()),
+                *(Statement(Act.INSERT, table, rows) for table, rows in self.inserted.items()),
+                *(Statement(Act.UPSERT, table, rows) for table, rows in self.upserted.items()),
+                Statement(Act.UPDATE, pods, self.updated_pods, POD_CHANGES),
+            ],
+        )
+        if changed != len(self.updated_pods):
             raise FencedError("the store lacks pods that were to be changed: load the cluster again")
 
     def _add_pods(

@@ -15,7 +15,7 @@ from operator import itemgetter
 from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, update
 
 from muster.engine.ports import HistoryBounds, OldHistory, StoredValue, UnusedValues
-from muster.store.bulk import Bulk
+from muster.store.bulk import Act, Bulk, Statement
 from muster.store.revisions import add_uses
 from muster.store.tables import (
     TABLES_OF_A_CLUSTER,
@@ -166,7 +166,8 @@ def forget_unused(
         table, some, used = pod_statuses, unused.statuses, left.used[2]
         left = replace(left, statuses=some[VALUES_AT_ONCE:])
     gone = [value for value in some[:VALUES_AT_ONCE] if value[0] not in used]
-    bulk.delete(connection, table, [(cluster_id, value_id) for value_id, _ in gone])
+    keys = [(cluster_id, value_id) for value_id, _ in gone]
+    bulk.run(connection, [Statement(Act.DELETE, table, keys)])
     is_more = left.specs or left.metadata or left.statuses
     return left if is_more else None, table, [digest for _, digest in gone]
 

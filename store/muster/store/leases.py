@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, bindparam, select, update
 
 from muster.engine.ports import FencedError
-from muster.store.bulk import Bulk
+from muster.store.bulk import Act, Bulk, Statement
 from muster.store.tables import leases
 from muster.store.values import KEYS_IN_A_QUERY
 
@@ -37,9 +37,8 @@ def acquire(connection: Connection, bulk: Bulk, wanted: Sequence[str]) -> dict[s
         rows = connection.execute(query.order_by(leases.c.cluster).with_for_update())
         held = {cluster: (token, commits) for cluster, token, commits in rows}
         raised = [(cluster, *held.get(cluster, (0, 0))) for cluster in some]
-        bulk.upsert(
-            connection, leases, [(name, owner, token + 1, commits, None) for name, token, commits in raised]
-        )
+        rows_to_be = [(name, owner, token + 1, commits, None) for name, token, commits in raised]
+        bulk.run(connection, [Statement(Act.UPSERT, leases, rows_to_be)])
         tokens |= {name: token + 1 for name, token, _ in raised}
     return tokens
 

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Table, bindparam, select
 
 from muster.model.pod import Pod
 from muster.model.variations import variation
-from muster.store.bulk import Bulk, Row
+from muster.store.bulk import Row
 from muster.store.tables import pod_metadata, pod_specs, pod_statuses, pods
 from muster.store.values import SharedValues, ValueIds, metadata_of, values_of_pods
 
@@ -50,7 +50,7 @@ _gates_of = attrgetter("gates")
 
 
 class PodRows:
-    """Makes the rows of one cluster's pods; `write_values` must run before they are stored."""
+    """Makes the rows of one cluster's pods; what they refer to must be stored with them (`take_values`)."""
 
     def __init__(self, connection: Connection, cluster_id: int) -> None:
         self._cluster_id = cluster_id
@@ -82,10 +82,10 @@ class PodRows:
         of_identity = self._metadata.ids(connection, {key: metadata_of(pod) for key, pod in distinct.items()})
         return list(map(of_identity.__getitem__, identities))
 
-    def write_values(self, connection: Connection, bulk: Bulk) -> None:
-        """Store the shared values that rows made so far refer to and the store does not have."""
+    def take_values(self) -> Iterator[tuple[Table, list[Row]]]:
+        """The rows of shared values that rows made so far refer to and the store does not have, by table."""
         for values in (self._specs, self._metadata, self._statuses):
-            bulk.insert(connection, values.table, values.new_rows)
+            yield values.table, values.new_rows
             values.new_rows = []
 
     def forget(self, table: Table, digests: Iterable[bytes]) -> None:

@@ -29,7 +29,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import DBAPIError
 
 from muster.engine.ports import ForeignStoreError, StoreUnavailableError
-from muster.store.bulk import Claim, Claimed, Row
+from muster.store.bulk import Act, Claim, Claimed, Row, Statement
 from muster.store.checkpoints import Checkpoints
 
 if TYPE_CHECKING:
@@ -162,20 +162,8 @@ class SqliteBulk:
                     claimed[cluster] = Claimed(counted[0], None if raised is None else raised[0])
         return claimed
 
-    def insert(self, connection: Connection, table: Table, rows: Sequence[Row]) -> None:
-        self._run(connection, (_insert, table), rows)
-
-    def upsert(self, connection: Connection, table: Table, rows: Sequence[Row]) -> None:
-        self._run(connection, (_upsert, table), rows)
-
-    def update(
-        self, connection: Connection, table: Table, columns: Sequence[str], rows: Sequence[Row]
-    ) -> int:
-        wanted, parts_of = _parts(table, tuple(columns))
-        return self._run(connection, (_update, table, *wanted), list(map(parts_of, rows)))
-
-    def delete(self, connection: Connection, table: Table, keys: Sequence[Row]) -> None:
-        self._run(connection, (_delete, table), keys)
+    def run(self, connection: Connection, statements: Sequence[Statement]) -> list[int]:
+        return [self._run(connection, _text_of(one), _rows_of(one)) for one in statements]
 
     def _run(self, connection: Connection, statement: _Statement, rows: Sequence[Row]) -> int:
         """How many rows were concerned. Past SQLAlchemy but for its errors: what it does around a run takes as long as the run."""
@@ -222,6 +210,20 @@ def _in_one(rows: Sequence[Row], size: int) -> list[Row]:
     return [tuple(values[start : start + step]) for start in range(0, len(values), step)]
 
 
+def _text_of(statement: Statement) -> _Statement:
+    table = statement.table
+    if statement.act is Act.UPDATE:
+        return (_update, table, *_parts(table, statement.columns)[0])
+    return (_MAKERS[statement.act], table)
+
+
+def _rows_of(statement: Statement) -> Sequence[Row]:
+    if statement.act is not Act.UPDATE:
+        return statement.rows
+    _, parts_of = _parts(statement.table, statement.columns)
+    return list(map(parts_of, statement.rows))
+
+
 # The names below are those of our own tables and columns.
 
 _COUNT = "UPDATE leases SET commits = commits + 1 WHERE cluster = ? AND token = ? RETURNING commits"
@@ -252,6 +254,9 @@ def _delete(size: int, table: Table) -> str:
     """With OR, since SQLite reads a whole table for IN with rows of values."""
     one = " AND ".join(f"{name} = ?" for name in _keys(table))
     return f"DELETE FROM {table.name} WHERE {' OR '.join([f'({one})'] * size)}"  # noqa: S608
+
+
+_MAKERS = {Act.INSERT: _insert, Act.UPSERT: _upsert, Act.DELETE: _delete}
 
 
 def _values(size: int, width: int) -> str:

@@ -117,7 +117,6 @@ class SqlStore:
                 sent[one.cluster] = _Sent(one.token, held.commits)
                 known = self._known_cluster(connection, one, held.cluster_id)
                 batch.add(connection, known.id, one, known.pod_rows)
-                known.pod_rows.write_values(connection, bulk)
             batch.run(connection, bulk)
 
     def _known_cluster(self, connection: Connection, writes: ClusterWrites, cluster_id: int | None) -> _Known:
