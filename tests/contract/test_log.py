@@ -255,5 +255,5 @@ def test_what_is_not_beyond_the_bounds_costs_no_transaction(store: SqlStore, led
     before = store.find_old("main", bounds)
     ledger.compact(bounds)
 
-    assert before == OldHistory(log_to=1, decisions_before=1)
+    assert before == OldHistory(log_to=1)
     assert store.find_old("main", bounds) is None

@@ -255,11 +255,13 @@ class HistoryBounds:
 class OldHistory:
     """What was found beyond the bounds of a cluster's history.
 
-    log_to: all entries up to this revision. requests: method and id of some that were answered before that time.
+    log_after, log_to: all entries behind the one revision and up to the other. decisions_before: ascending revisions,
+    before each of which some decisions are. requests: method and id of some that were answered before that time.
     """
 
+    log_after: int = 0
     log_to: int = 0
-    decisions_before: int = 0
+    decisions_before: tuple[int, ...] = ()
     requests_before_us: int = 0
     requests: tuple[tuple[str, str], ...] = ()
 

@@ -26,6 +26,8 @@ GATHER_SECONDS_A_CALLER = 0.0025
 """A few callers do not wait for so long: there is little to share, and what comes is the cycles' writes, which can wait."""
 QUIET_TURNS = 3
 """Turns of the loop in which nobody writes, after which it is taken to have nothing to write."""
+QUIET_TURNS_ALONE = 1
+"""For a caller who is alone, as the one before was; turns may take milliseconds, while cycles run."""
 MOST_GATHERED = 512
 
 _LOG = logging.getLogger(__name__)
@@ -57,6 +59,7 @@ class Writer:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="muster-writer")
         self._running: asyncio.Task[None] | None = None
         self._passing: asyncio.Future[None] | None = None
+        self._last_callers = 0
         self._closing = False
 
     def start(self) -> None:
@@ -120,15 +123,19 @@ class Writer:
         """Wait while more callers come, so that many share a transaction; where nobody waits, while the loop writes."""
         began = self._clock.monotonic()
         callers = revisions = quiet = 0
-        while quiet < QUIET_TURNS and revisions < MOST_GATHERED:
+        while revisions < MOST_GATHERED:
             before = callers, revisions
             callers = sum(map(len, self._waiting.values()))
             revisions = sum(each.open_revisions for each in self._dirty.values())
-            if self._clock.monotonic() - began >= _patience(callers):
-                return
             is_more = callers > before[0] if callers else revisions > before[1]
             quiet = 0 if is_more else quiet + 1
+            is_lonely = callers == 1 == self._last_callers
+            if quiet >= (QUIET_TURNS_ALONE if is_lonely else QUIET_TURNS):
+                break
+            if self._clock.monotonic() - began >= _patience(callers):
+                break
             await asyncio.sleep(0)
+        self._last_callers = callers or self._last_callers
 
     async def _commit_once(self) -> None:
         clusters, self._dirty = self._dirty, {}

@@ -12,7 +12,18 @@ from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, update
+from sqlalchemy import (
+    BigInteger,
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Table,
+    bindparam,
+    delete,
+    func,
+    select,
+    update,
+)
 
 from muster.engine.ports import HistoryBounds, OldHistory, StoredValue, UnusedValues
 from muster.store.bulk import Act, Bulk, Statement
@@ -31,10 +42,10 @@ from muster.store.tables import (
 )
 from muster.store.values import UsedIds
 
-ENTRIES_AT_ONCE = 128
+ENTRIES_AT_ONCE = 64
 """Log entries or decisions that one slice removes, each with some hundred bytes or KiB."""
-REQUESTS_AT_ONCE = 256
-VALUES_AT_ONCE = 512
+REQUESTS_AT_ONCE = 128
+VALUES_AT_ONCE = 192
 MOST_REQUESTS = 100_000
 """So many old requests are found at once; others are another time."""
 ENTRIES_READ_AT_ONCE = 256
@@ -48,15 +59,20 @@ def find_old(connection: Connection, cluster_id: int, bounds: HistoryBounds) -> 
     revision, compacted = connection.execute(log).one()
     first_young = _first_since(connection, cluster_id, revisions.c.time_us, bounds.log_before_us)
     log_before = max(bounds.log_before_revision, revision + 1 if first_young is None else first_young)
-    decisions_before = _decisions_before(connection, cluster_id, bounds)
-    first = select(func.min(decisions.c.revision)).where(decisions.c.cluster_id == cluster_id)
-    first_decision = connection.execute(first).scalar()
-    keys = _old_requests(connection, cluster_id, bounds.requests_before_us)
-    log_to = min(log_before - 1, revision)
-    is_any = log_to > compacted or (first_decision is not None and first_decision < decisions_before)
-    if not is_any and not keys:
-        return None
-    return OldHistory(log_to, decisions_before, bounds.requests_before_us, keys)
+    old = OldHistory(
+        log_after=compacted,
+        log_to=max(compacted, min(log_before - 1, revision)),
+        decisions_before=_ends_of_slices(
+            connection, cluster_id, _decisions_before(connection, cluster_id, bounds)
+        ),
+        requests_before_us=bounds.requests_before_us,
+        requests=_old_requests(connection, cluster_id, bounds.requests_before_us),
+    )
+    return old if _is_any(old) else None
+
+
+def _is_any(old: OldHistory) -> bool:
+    return old.log_to > old.log_after or bool(old.decisions_before or old.requests)
 
 
 def _old_requests(connection: Connection, cluster_id: int, before_us: int) -> tuple[tuple[str, str], ...]:
@@ -81,12 +97,31 @@ def _decisions_before(connection: Connection, cluster_id: int, bounds: HistoryBo
     return max(first_young, (connection.execute(first_too_old).scalar() or -1) + 1)
 
 
+def _ends_of_slices(connection: Connection, cluster_id: int, before_revision: int) -> tuple[int, ...]:
+    """Revisions that cut the decisions before one into slices, the last of which is that one; none if there are no such."""
+    columns = decisions.c
+    place = func.row_number().over(order_by=columns.revision).label("place")
+    old = select(columns.revision, place).where(
+        columns.cluster_id == cluster_id, columns.revision < before_revision
+    )
+    each = old.subquery()
+    first_of_slices = select(each.c.revision).where(each.c.place % ENTRIES_AT_ONCE == 1)
+    firsts = sorted(set(connection.execute(first_of_slices).scalars()))
+    return (*firsts[1:], before_revision) if firsts else ()
+
+
 def forget_old(connection: Connection, cluster_id: int, old: OldHistory) -> OldHistory | None:
     """Remove some of it, and note how far the log is gone; what is left, if anything."""
-    is_more = _forget_log(connection, cluster_id, old.log_to)
-    is_more = _forget_decisions(connection, cluster_id, old.decisions_before) or is_more
-    some, left = old.requests[:REQUESTS_AT_ONCE], old.requests[REQUESTS_AT_ONCE:]
-    for method, keys in groupby(some, key=itemgetter(0)):
+    reached = min(old.log_to, old.log_after + ENTRIES_AT_ONCE)
+    if reached > old.log_after:
+        what = {"of_cluster": cluster_id, "reached": reached}
+        connection.execute(_FORGET_ENTRIES, what)
+        connection.execute(_NOTE_COMPACTED, what)
+    for before in old.decisions_before[:1]:
+        what = {"of_cluster": cluster_id, "before": before}
+        connection.execute(_FORGET_ASSIGNMENTS, what)
+        connection.execute(_FORGET_DECISIONS, what)
+    for method, keys in groupby(old.requests[:REQUESTS_AT_ONCE], key=itemgetter(0)):
         # One that was used again meanwhile is young.
         connection.execute(
             delete(requests).where(
@@ -96,37 +131,29 @@ def forget_old(connection: Connection, cluster_id: int, old: OldHistory) -> OldH
                 requests.c.time_us < old.requests_before_us,
             )
         )
-    return replace(old, requests=left) if is_more or left else None
-
-
-def _forget_log(connection: Connection, cluster_id: int, wanted: int) -> bool:
-    """Whether more entries up to the wanted one are left."""
-    mine = clusters.c.id == cluster_id
-    compacted: int = connection.execute(select(clusters.c.compacted_revision).where(mine)).scalar_one()
-    reached = min(wanted, compacted + ENTRIES_AT_ONCE)
-    if reached > compacted:
-        connection.execute(
-            delete(revisions).where(revisions.c.cluster_id == cluster_id, revisions.c.revision <= reached)
-        )
-        connection.execute(update(clusters).where(mine).values(compacted_revision=reached))
-    return reached < wanted
-
-
-def _forget_decisions(connection: Connection, cluster_id: int, before_revision: int) -> bool:
-    """With their assignments; whether more of them are left."""
-    mine = decisions.c.cluster_id == cluster_id
-    in_order = select(decisions.c.revision).where(mine).order_by(decisions.c.revision)
-    beyond: int | None = connection.execute(in_order.offset(ENTRIES_AT_ONCE).limit(1)).scalar()
-    reached = before_revision if beyond is None else min(before_revision, beyond)
-    old = mine & (decisions.c.revision < reached)
-    their_ids = select(decisions.c.id).where(old)
-    connection.execute(
-        delete(assignments).where(
-            assignments.c.cluster_id == cluster_id, assignments.c.decision_id.in_(their_ids)
-        )
+    left = replace(
+        old,
+        log_after=reached,
+        decisions_before=old.decisions_before[1:],
+        requests=old.requests[REQUESTS_AT_ONCE:],
     )
-    connection.execute(delete(decisions).where(old))
-    return reached < before_revision
+    return left if _is_any(left) else None
+
+
+_OF_CLUSTER: BindParameter[int] = bindparam("of_cluster", type_=BigInteger)
+_BEFORE = (decisions.c.cluster_id == _OF_CLUSTER) & (
+    decisions.c.revision < bindparam("before", type_=BigInteger)
+)
+_REACHED: BindParameter[int] = bindparam("reached", type_=BigInteger)
+_FORGET_ENTRIES = delete(revisions).where(
+    revisions.c.cluster_id == _OF_CLUSTER, revisions.c.revision <= _REACHED
+)
+_NOTE_COMPACTED = update(clusters).where(clusters.c.id == _OF_CLUSTER).values(compacted_revision=_REACHED)
+_FORGET_ASSIGNMENTS = delete(assignments).where(
+    assignments.c.cluster_id == _OF_CLUSTER,
+    assignments.c.decision_id.in_(select(decisions.c.id).where(_BEFORE)),
+)
+_FORGET_DECISIONS = delete(decisions).where(_BEFORE)
 
 
 def _first_since(
