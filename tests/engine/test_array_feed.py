@@ -119,3 +119,20 @@ def test_a_replica_that_has_not_asked_for_very_long_is_to_be_started_anew(
 
     assert followed[0]
     assert not followed[-1]
+
+
+def test_what_was_assumed_is_confirmed_though_the_next_pods_kind_is_announced_before_it() -> None:
+    feed = feed_with_a_node()
+    first = bound(0)
+    index = feed.signature_of(first)
+    snapshot = feed.flush()
+    snapshot.assume(index, snapshot.nodes.slots_of(["n"])[0].item())
+    before = snapshot.changes.position
+
+    feed.pods_bound([first])
+    feed.signature_of(bound(1))
+    feed.flush()
+
+    assert snapshot.pods.place(0)[0] == index
+    assert len(snapshot.signatures) == 2
+    assert snapshot.changes.position == before

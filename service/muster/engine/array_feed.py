@@ -108,8 +108,7 @@ class ArrayFeed:
         self._close_bound()
         self._close_unbound()
         self._announce_signatures()
-        confirmed = self._settle_assumptions()
-        for delta in self._pending[confirmed:]:
+        for delta in self._without_confirmed():
             self.snapshot.apply(delta)
         if self._outbox is not None:
             self._note_for_replica(self._outbox)
@@ -148,16 +147,19 @@ class ArrayFeed:
         too_many_kinds = len(self.signatures) >= self._signatures_due
         return too_many_kinds or len(self.snapshot.nodes.rows) >= self._resources_due
 
-    def _settle_assumptions(self) -> int:
-        """How many of the pending deltas the snapshot holds already."""
-        snapshot = self.snapshot
+    def _without_confirmed(self) -> list[Delta]:
+        """The pending deltas that the snapshot does not hold yet; nothing is assumed any more.
+
+        Signatures of pods that are still to come may be announced ahead of what was assumed.
+        """
+        snapshot, pending = self.snapshot, self._pending
         if not snapshot.has_assumptions:
-            return 0
-        first = self._pending[0] if self._pending else None
-        if isinstance(first, PodsBound) and snapshot.confirm(first):
-            return 1
+            return pending
+        bound = next((delta for delta in pending if not isinstance(delta, SignaturesAdded)), None)
+        if isinstance(bound, PodsBound) and snapshot.confirm(bound):
+            return [delta for delta in pending if delta is not bound]
         snapshot.rollback(0)
-        return 0
+        return pending
 
     def subscribe(self) -> Snapshot:
         """The state from which a replica starts; `take_deltas` has what follows."""

@@ -16,6 +16,7 @@ from muster.model.pod import ContainerPort
 Port = tuple[str, int, str]
 """Protocol, number, address."""
 
+_NO_PORTS: frozenset[Port] = frozenset()
 _ALL_ADDRESSES = frozenset({"", "0.0.0.0"})  # noqa: S104 - compared with, not listened on.
 
 
@@ -47,9 +48,16 @@ class HostPortsFilter:
         return bool(ports_of(signature))
 
 
-@lru_cache(maxsize=16384)
 def ports_of(signature: Signature) -> frozenset[Port]:
     """The ports of the node that a pod holds; all its ports if it uses the node's network."""
+    spec = signature.spec
+    if any(container.ports for container in (*spec.containers, *spec.init_containers)):
+        return _ports_of(signature)
+    return _NO_PORTS
+
+
+@lru_cache(maxsize=16384)
+def _ports_of(signature: Signature) -> frozenset[Port]:
     spec = signature.spec
     containers = (
         *spec.containers,

@@ -10,7 +10,7 @@ from typing import Literal
 from muster.core.signature import Signature
 from muster.core.snapshot import Snapshot
 from muster.model.meta import LabelSelector, SelectorRequirement
-from muster.model.pod import PodAffinity, PodAffinityTerm
+from muster.model.pod import Affinity, PodAffinity, PodAffinityTerm
 from muster.model.selectors import IN, NOT_IN, labels_match, requirements_of
 
 TermKind = Literal["affinity", "anti_affinity", "preferred", "preferred_anti"]
@@ -47,6 +47,9 @@ class Terms:
         return terms
 
 
+_NO_TERMS = Terms()
+
+
 @dataclass(frozen=True)
 class MatchingAll:
     """Selects pods that match every one of the terms."""
@@ -70,12 +73,14 @@ class Carrying:
         return self.term in terms_of(signature).of(self.kind)
 
 
-@lru_cache(maxsize=16384)
 def terms_of(signature: Signature) -> Terms:
     """The signature's terms, resolved against its own namespace and labels."""
-    affinity = signature.spec.affinity
-    if affinity is None:
-        return Terms()
+    return _NO_TERMS if signature.spec.affinity is None else _terms_of(signature)
+
+
+@lru_cache(maxsize=16384)
+def _terms_of(signature: Signature) -> Terms:
+    affinity = signature.spec.affinity or Affinity()
     towards = affinity.pod_affinity or PodAffinity()
     away = affinity.pod_anti_affinity or PodAffinity()
     return Terms(
