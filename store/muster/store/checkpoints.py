@@ -1,8 +1,9 @@
 """Checkpoints of an SQLite database beside its writer, whose commits would take tens of milliseconds with them.
 
 What the log holds is copied into the database every second in which something was committed: a passive checkpoint,
-which waits for nobody and for which nobody waits. A log that could not be copied for long is left to the writer, which
-does it in a commit.
+which waits for nobody and for which nobody waits. The log begins anew only after one that copied all of it, so what was
+committed meanwhile is copied at once, a few times over. A log that was never copied as a whole for long is left to the
+writer, which does it in a commit.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import threading
 from contextlib import closing, suppress
 
 PAUSE_SECONDS = 1.0
+MOST_IN_A_ROW = 4
 
 
 class Checkpoints:
@@ -45,7 +47,10 @@ class Checkpoints:
         with closing(sqlite3.connect(self._path, isolation_level=None)) as connection:
             while not self._stopping.wait(PAUSE_SECONDS):
                 self._written.wait()
-                self._written.clear()
-                # Where the disk is full or the file gone, the writer's next commit says so.
-                with suppress(sqlite3.Error):
-                    connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+                for _ in range(MOST_IN_A_ROW):
+                    self._written.clear()
+                    # Where the disk is full or the file gone, the writer's next commit says so.
+                    with suppress(sqlite3.Error):
+                        connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+                    if not self._written.is_set():
+                        break
