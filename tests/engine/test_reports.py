@@ -109,6 +109,14 @@ def test_bound_elsewhere_moves_the_pod() -> None:
     assert cluster.cluster.state.pods_on("a") == []
 
 
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_a_pod_that_has_ended_does_not_move(phase: str) -> None:
+    cluster = SmallCluster(node("a"), node("b"), in_phase(phase, on="a"))
+
+    assert run(cluster, Bound("b")) == [STALE]
+    assert cluster.pod("p").node_name == "a"
+
+
 def test_bound_where_the_pod_is_already_changes_nothing() -> None:
     cluster = SmallCluster(pod("p"))
     run(cluster, Bound("n"))

@@ -75,7 +75,7 @@ Global___PodReport: _TypeAlias = PodReport  # noqa: Y015
 
 @_typing.final
 class PodBound(_message.Message):
-    """The pod is bound."""
+    """The pod is bound: a fact, which wins. STALE for a pod that has ended on another node."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -87,6 +87,8 @@ class _Reporting:
             self._cluster.queue.rejected(unit.key, mutation.now_us, message)
 
     def _bound(self, pod: Pod, said: Bound) -> ReportOutcome:
+        if pod.is_terminal and pod.node_name not in ("", said.node_name):
+            return ReportOutcome.STALE
         status = self._mutation.pod_conditions.scheduled(pod.status, pod.generation)
         if status.nominated_node_name:
             status = replace(status, nominated_node_name="")
