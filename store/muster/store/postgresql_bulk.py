@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import count
 from typing import Any
 from typing import cast as cast_to
 
@@ -56,94 +55,80 @@ _TYPES: dict[type[Any], str] = {
 # Names compare as bytes, as their columns do.
 _COLLATIONS: dict[type[Any], str] = {Text: ' COLLATE "C"'}
 _NUL = "\0"
+_SEPARATOR = "\x1f"
 
 
 class PostgresBulk:
     """Statements with a text for each set of columns whose values differ; a session prepares what it meets."""
-
-    def __init__(self) -> None:
-        # A name is never used twice: of a script that failed it is not known what it had prepared.
-        self._numbers = count(1)
 
     def claim(self, connection: Connection, claims: Sequence[Claim]) -> dict[str, Claimed]:
         if not claims:
             return {}
         columns = zip(_CLAIM_TYPES, zip(*claims, strict=True), strict=True)
         literals = [_quoted(_array(of, values)) for of, values in columns]
-        script = _Script(connection, self._numbers)
-        script.execute("claim", lambda: ([f"{of}[]" for of in _CLAIM_TYPES], _CLAIM), literals)
-        with script.answered() as cursor:
+        name = _prepared(connection, "claim", lambda: ([f"{of}[]" for of in _CLAIM_TYPES], _CLAIM))
+        with _executed(connection, [_execution(name, literals)]) as cursor:
             return {cluster: Claimed(commits, cluster_id) for cluster, commits, cluster_id in cursor}
 
     def run(self, connection: Connection, statements: Sequence[Statement]) -> list[int]:
-        script = _Script(connection, self._numbers)
+        script: list[str] = []
         concerned: list[int] = []
         for one in statements:
             if one.act is Act.INSERT and len(one.rows) >= COPIED_ROWS:
-                concerned += script.run()
+                concerned += _counts(connection, script)
                 concerned.append(_copy(connection, one.table, one.rows))
+                script = []
             else:
-                script.add(one)
-        return concerned + script.run()
+                script.append(_statement(connection, one) if one.rows else "")
+        return concerned + _counts(connection, script)
 
 
-class _Script:
-    """What goes to the server in one message. Statements without rows are left out, and concern none."""
+def _statement(connection: Connection, statement: Statement) -> str:
+    """The execution of a statement on its rows."""
+    given = _Given(statement)
+    key = (statement.act, statement.table.name, statement.columns, given.varying)
+    name = _prepared(connection, key, lambda: (given.types, _MAKERS[statement.act](statement, given)))
+    return _execution(name, given.literals)
 
-    def __init__(self, connection: Connection, numbers: Iterator[int]) -> None:
-        self._connection = connection
-        self._numbers = numbers
-        self._prepared: dict[object, str] = connection.info.setdefault(_PREPARED, {})
-        self._preparing: list[str] = []
-        self._executing: list[str] = []
-        self._places: list[bool] = []
 
-    def add(self, statement: Statement) -> None:
-        self._places.append(bool(statement.rows))
-        if not statement.rows:
-            return
-        given = _Given(statement)
-        key = (statement.act, statement.table.name, statement.columns, given.varying)
-        self.execute(key, lambda: (given.types, _MAKERS[statement.act](statement, given)), given.literals)
+def _prepared(connection: Connection, key: object, make: Callable[[], tuple[Sequence[str], str]]) -> str:
+    """The name, on the session, of the statement with this key, or else made: its parameters' types, and its text.
 
-    def execute(
-        self, key: object, make: Callable[[], tuple[Sequence[str], str]], literals: Sequence[str]
-    ) -> None:
-        """Execute the statement that is known by the key, or else made: the types of its parameters, and its text."""
-        name = self._prepared.get(key)
-        if name is None:
-            name = self._prepared[key] = f"muster_{next(self._numbers)}"
-            types, text = make()
-            self._preparing.append(f"PREPARE {name} ({', '.join(types)}) AS {text}")
-        self._executing.append(f"EXECUTE {name} ({', '.join(literals)})")
+    It goes to the server by itself, as the server keeps all of the message that a statement came with.
+    """
+    known: dict[object, str] = connection.info.setdefault(_PREPARED, {})
+    name = known.get(key)
+    if name is None:
+        name = f"muster_{len(known)}"
+        types, text = make()
+        with _executed(connection, [f"PREPARE {name} ({', '.join(types)}) AS {text}"]):
+            known[key] = name
+    return name
 
-    def run(self) -> list[int]:
-        """How many rows each statement concerned; the script is empty then."""
-        places, self._places = self._places, []
-        if not any(places):
-            return [0] * len(places)
-        with self.answered() as cursor:
-            counts = [cursor.rowcount]
-            while cursor.nextset():
-                counts.append(cursor.rowcount)
-        answers = iter(counts)
-        return [next(answers) if is_sent else 0 for is_sent in places]
 
-    @contextmanager
-    def answered(self) -> Iterator[psycopg.Cursor[Any]]:
-        """The cursor, at the first answer of what was executed."""
-        preparing, executing = self._preparing, self._executing
-        self._preparing, self._executing = [], []
-        text = ";\n".join((*preparing, *executing))
-        try:
-            with _cursor(self._connection, "a script") as cursor:
-                cursor.execute(_message(text), prepare=False)
-                for _ in preparing:
-                    cursor.nextset()
-                yield cursor
-        except BaseException:
-            self._prepared.clear()
-            raise
+def _execution(name: str, literals: Sequence[str]) -> str:
+    return f"EXECUTE {name} ({', '.join(literals)})"
+
+
+def _counts(connection: Connection, script: Sequence[str]) -> list[int]:
+    """How many rows each statement of a script concerns; an empty one is not executed."""
+    if not any(script):
+        return [0] * len(script)
+    with _executed(connection, list(filter(None, script))) as cursor:
+        counts = [cursor.rowcount]
+        while cursor.nextset():
+            counts.append(cursor.rowcount)
+    answers = iter(counts)
+    return [next(answers) if each else 0 for each in script]
+
+
+@contextmanager
+def _executed(connection: Connection, script: Sequence[str]) -> Iterator[psycopg.Cursor[Any]]:
+    """The cursor, at the answer of the script's first statement."""
+    text = ";\n".join(script)
+    with _cursor(connection, "a script") as cursor:
+        cursor.execute(_message(text), prepare=False)
+        yield cursor
 
 
 class _Given:
@@ -304,12 +289,19 @@ def _array(of: str, values: Sequence[Any]) -> str:
     if of == "text":
         return _text_array(values)
     if of == "bytea":
-        return '{"' + '","'.join("\\\\x" + value.hex() for value in values) + '"}'
-    return "{" + ",".join("NULL" if value is None else str(value) for value in values) + "}"
+        return '{"\\\\x' + '","\\\\x'.join(map(bytes.hex, values)) + '"}'
+    if None in values:
+        values = ["NULL" if value is None else value for value in values]
+    return "{" + ",".join(map(str, values)) + "}"
 
 
 def _text_array(values: Sequence[str]) -> str:
-    joined = '","'.join(values)
-    if "\\" in joined or joined.count('"') != 2 * (len(values) - 1):
-        joined = '","'.join(value.replace("\\", "\\\\").replace('"', '\\"') for value in values)
-    return '{"' + joined + '"}'
+    """Escaped all at once, by a separator that none of the values has."""
+    joined = _SEPARATOR.join(values)
+    if joined.count(_SEPARATOR) == len(values) - 1:
+        return '{"' + _escaped(joined).replace(_SEPARATOR, '","') + '"}'
+    return '{"' + '","'.join(map(_escaped, values)) + '"}'
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
