@@ -163,15 +163,25 @@ class _Given:
     def changes(self, names: Sequence[str]) -> str:
         return ", ".join(f"{name} = {self._values[name]}" for name in names)
 
-    def found(self, table: Table) -> str:
-        """Tables to join: what is given, and `found.ctid` of the rows with these keys."""
-        alike = " AND ".join(
-            f"kept.{key.name} = {self._values[key.name]}" + _COLLATIONS.get(type(key.type), "")
-            for key in table.primary_key.columns
+    def joined(self, table: Table) -> str:
+        """What is given, joined to `found.ctid` of the rows with these keys, up to the condition's end.
+
+        A row is found as the first in the order of the primary key that is not before the key, for which no other index
+        is of use. By equal keys the planner would take any index that begins with one of them, where it believes that
+        a cluster has few rows.
+        """
+        *first, last = table.primary_key.columns
+        alike = [f"kept.{key.name} = {self._key(key)}" for key in first]
+        conditions = " AND ".join([*alike, f"kept.{last.name} >= {self._key(last)}"])
+        found = (
+            f"LATERAL (SELECT kept.ctid, kept.{last.name} FROM {table.name} AS kept WHERE {conditions}"  # noqa: S608
+            f" ORDER BY kept.{last.name} LIMIT 1) AS found"
         )
-        # OFFSET keeps the planner from turning the order of the join.
-        found = f"LATERAL (SELECT kept.ctid FROM {table.name} AS kept WHERE {alike} OFFSET 0) AS found"  # noqa: S608
-        return f"{self.source}, {found}" if self.source else found
+        sources = f"{self.source}, {found}" if self.source else found
+        return f"{sources} WHERE {table.name}.ctid = found.ctid AND found.{last.name} = {self._key(last)}"
+
+    def _key(self, column: Column[Any]) -> str:
+        return self._values[column.name] + _COLLATIONS.get(type(column.type), "")
 
 
 # The names below are those of our own tables and columns.
@@ -193,13 +203,11 @@ def _upsert(statement: Statement, given: _Given) -> str:
 
 def _update(statement: Statement, given: _Given) -> str:
     table = statement.table
-    changes, found = given.changes(statement.columns), given.found(table)
-    return f"UPDATE {table.name} SET {changes} FROM {found} WHERE {table.name}.ctid = found.ctid"  # noqa: S608
+    return f"UPDATE {table.name} SET {given.changes(statement.columns)} FROM {given.joined(table)}"  # noqa: S608
 
 
 def _delete(statement: Statement, given: _Given) -> str:
-    table = statement.table
-    return f"DELETE FROM {table.name} USING {given.found(table)} WHERE {table.name}.ctid = found.ctid"  # noqa: S608
+    return f"DELETE FROM {statement.table.name} USING {given.joined(statement.table)}"  # noqa: S608
 
 
 _MAKERS: dict[Act, Callable[[Statement, _Given], str]] = {
