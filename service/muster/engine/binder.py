@@ -158,24 +158,22 @@ def commit_decision(
     pods = pods_by_ordinal(cluster, unit)
     mutation.settled_units.add(unit.key)
     columns = _bind(mutation, decision.assignments, pods)
-    record = varied(record, decision=decision, assignments=columns)
+    told: dict[str, object] = {"decision": decision, "assignments": columns}
     preemption = preemption_to_carry_out(decision)
     if preemption is not None:
-        record = varied(
-            record,
-            nominations=named_columns(preemption.nominations, pods),
-            disrupted=disrupted_pods(cluster, record.decision.preemption or preemption),
-        )
+        told["nominations"] = named_columns(preemption.nominations, pods)
+        told["disrupted"] = disrupted_pods(cluster, decision.preemption or preemption)
         # The record tells of the placement too; the conditions say what is waited for.
         decision = varied(decision, message=waiting_message(leaving_for(preemption)))
         carry_out(mutation, unit.key, preemption, pods, decision.message, eviction)
     elif not _keeps_nominations(decision):
         _end_wait(mutation, unit.key)
-    found = _outcomes(cluster, unit, decision)
-    _write_groups(mutation, unit.key, decision, found)
-    _write_pods_left(mutation, unit, decision, pods, found)
+    if pods or unit.key.kind != POD:
+        found = _outcomes(cluster, unit, decision)
+        _write_groups(mutation, unit.key, decision, found)
+        _write_pods_left(mutation, unit, decision, pods, found)
     _move_unit(mutation, unit, decision, record.profile)
-    record = varied(record, revision=mutation.revision, id=str(mutation.revision))
+    record = varied(record, **told, revision=mutation.revision, id=str(mutation.revision))
     if not mutation.finish():
         mutation.commit()
     cluster.writes().decisions.append(record)

@@ -25,7 +25,7 @@ INVALID = "Invalid"
 
 def with_condition(conditions: tuple[Condition, ...], new: Condition) -> tuple[Condition, ...]:
     """The conditions with `new` in place of its type; the very same tuple if nothing but the time would differ."""
-    old = next((c for c in conditions if c.type == new.type), None)
+    old = next((c for c in conditions if c.type == new.type), None) if conditions else None
     if old is None:
         return (*conditions, new)
     if old.status == new.status:

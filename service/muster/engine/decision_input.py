@@ -22,14 +22,14 @@ _encode = msgspec.msgpack.Encoder().encode
 
 def input_of(cluster: Cluster, unit: Unit, profile: Profile, revision: int) -> DecisionInput:
     """The input of a decision on the snapshot of a revision. Before the decision is committed."""
-    excluded = _excluded(unit)
+    excluded, budget_share = _excluded(unit), _share(unit.search_budget_share)
     awaited = tuple(sorted(cluster.waits.left(unit.key)))
     parts = (
         revision,
         _profile_digest(profile),
         unit.priority,
         unit.preemption_policy,
-        str(unit.search_budget_share),
+        budget_share,
         _tree(unit.root),
         sorted(excluded.items()),
         unit.promised.node_names,
@@ -41,7 +41,7 @@ def input_of(cluster: Cluster, unit: Unit, profile: Profile, revision: int) -> D
     )
     return DecisionInput(
         digest=blake2b(_encode(parts), digest_size=_DIGEST_BYTES).hexdigest(),
-        budget_share=str(unit.search_budget_share),
+        budget_share=budget_share,
         excluded=excluded,
         awaited=awaited,
         stayed=tuple(sorted(unit.earlier.stayed)),
@@ -78,6 +78,9 @@ def _tree(group: GroupTree) -> tuple[object, ...]:
         group.pods.ids,
         tuple(map(_tree, group.children)),
     )
+
+
+_share = lru_cache(maxsize=64)(str)
 
 
 @lru_cache(maxsize=64)

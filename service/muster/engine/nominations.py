@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from muster.engine.mutation import Mutation
 
 _MOST_NAMED = 3
+_NOTHING_EARLIER = EarlierPreemption()
 
 
 @dataclass(slots=True, eq=False)
@@ -200,7 +201,7 @@ def earlier_preemption(cluster: Cluster, tree: GroupTree) -> EarlierPreemption:
     waits, nominated, unit = cluster.waits, cluster.state.nominated, tree.key
     if not waits.is_nominating(unit):
         stayed = frozenset(waits.stayed(unit))
-        return EarlierPreemption(stayed=stayed) if stayed else EarlierPreemption()
+        return EarlierPreemption(stayed=stayed) if stayed else _NOTHING_EARLIER
     pods = [ordinal for leaf in leaves(tree) for ordinal in leaf.pods.ids if ordinal in nominated]
     names = [nominated[ordinal].status.nominated_node_name for ordinal in pods]
     nodes = sorted(set(names))

@@ -38,8 +38,9 @@ def build_unit(cluster: Cluster, key: ObjectKey) -> Unit:
 
 
 def _pod_unit(cluster: Cluster, pod: Pod) -> Unit:
-    tree = GroupTree(key=pod.key, satisfied=int(pod.is_member))
-    if not pod.node_name:
+    if pod.node_name:
+        tree = GroupTree(key=pod.key, satisfied=int(pod.is_member))
+    else:
         tree = GroupTree(key=pod.key, pods=PendingPods((pod.ordinal,), (cluster.feed.signature_of(pod),)))
     return _unit(cluster, tree, pod.spec.priority or 0, pod.spec.preemption_policy)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from prometheus_client import CollectorRegistry, Gauge
 
-from muster.core.decision import Decision, DecisionCode, GroupResult, SearchEnd
+from muster.core.decision import Decision, DecisionCode, GroupResult, SearchEnd, Status
 from muster.telemetry.facts import CommitFacts, CycleFacts, QueueDepth
 from muster.telemetry.tallies import Distribution, Tally
 
@@ -22,6 +22,7 @@ RESULTS = {
     DecisionCode.INVALID: "error",
     DecisionCode.SCHEDULER_ERROR: "error",
 }
+_STATUS_NAMES = {status: status.name.lower() for status in Status}
 SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 SHORT_SECONDS = (1e-6, 1e-5, 1e-4, 0.001, 0.01, 0.1, 1)
 WAIT_SECONDS = (0.01, 0.1, 1, 10, 60, 600, 3_600, 86_400)
@@ -143,6 +144,9 @@ class Metrics:
     def _count_groups(self, decision: Decision, algorithm_seconds: float) -> None:
         if decision.result is None:
             return
+        if not (decision.result.children or decision.result.tried or decision.result.pruned):
+            self._groups.add(1, "1", _STATUS_NAMES[decision.result.status])
+            return
         evaluated = pruned = 0
         for (level, status), groups in _by_level(decision.result).items():
             self._groups.add(len(groups), level, status)
@@ -223,6 +227,6 @@ def _by_level(result: GroupResult) -> dict[tuple[str, str], list[GroupResult]]:
     depth, level = 1, [result]
     while level:
         for group in level:
-            found.setdefault((str(depth), group.status.name.lower()), []).append(group)
+            found.setdefault((str(depth), _STATUS_NAMES[group.status]), []).append(group)
         depth, level = depth + 1, [child for group in level for child in group.children]
     return found
