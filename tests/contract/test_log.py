@@ -182,6 +182,22 @@ def test_a_value_that_is_used_again_before_it_is_forgotten_stays(store: SqlStore
     assert [change.object for change in store.read_log("main", 2, 10)[0].changes] == again
 
 
+def test_values_of_a_log_that_is_read_in_many_looks_are_in_use(
+    store: SqlStore, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compaction, "ENTRIES_READ_AT_ONCE", 2)
+    for number in range(3):
+        pod = replace(gang("a", 1)[0], name=f"a-{number}", labels={"own": str(number)})
+        ledger.committed_remove(ledger.committed_add([pod]))
+    store.forget_old("main", ledger.token, OldHistory(log_to=2))
+
+    unused = store.find_unused("main")
+
+    assert unused is not None
+    assert unused.revision == 6
+    assert [len(unused.specs), len(unused.metadata), len(unused.statuses)] == [0, 1, 0]
+
+
 def test_a_value_that_was_forgotten_is_stored_again_by_who_knew_it(store: SqlStore, ledger: Ledger) -> None:
     kept = ledger.committed_add(gang("kept", 1))
     lost = [replace(gang("a", 1)[0], labels={"own": "label"})]

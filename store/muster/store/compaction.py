@@ -27,6 +27,7 @@ from sqlalchemy import (
 
 from muster.engine.ports import HistoryBounds, OldHistory, StoredValue, UnusedValues
 from muster.store.bulk import Act, Bulk, Statement
+from muster.store.database import Database
 from muster.store.revisions import add_uses
 from muster.store.tables import (
     TABLES_OF_A_CLUSTER,
@@ -166,16 +167,58 @@ def _first_since(
     return found
 
 
-def find_unused(connection: Connection, cluster_id: int) -> UnusedValues:
-    """The shared values that neither a pod nor a log entry of this snapshot refers to."""
-    revision = select(clusters.c.revision).where(clusters.c.id == cluster_id)
-    logged = _logged(connection, cluster_id, 0)
+def find_unused(database: Database, cluster_id: int) -> UnusedValues:
+    """The shared values that nothing refers to, as far as the log is read, by looks at it that are short.
+
+    One long look would keep SQLite's log from beginning anew, which every commit would feel.
+    """
+    used = UsedIds()
+    reached = _add_logged(database, cluster_id, used, 0)
+    with database.read() as connection:
+        specs = _without_pods(connection, cluster_id, pod_specs, pods.c.spec_id)
+        metadata = _without_pods(connection, cluster_id, pod_metadata, pods.c.metadata_id)
+        statuses = _without_pods(connection, cluster_id, pod_statuses, pods.c.status_id)
+    reached = _add_logged(database, cluster_id, used, reached)
     return UnusedValues(
-        connection.execute(revision).scalar_one(),
-        _unused(connection, cluster_id, pod_specs, pods.c.spec_id, logged.specs),
-        _unused(connection, cluster_id, pod_metadata, pods.c.metadata_id, logged.metadata),
-        _unused(connection, cluster_id, pod_statuses, pods.c.status_id, logged.statuses),
+        reached,
+        tuple(value for value in specs if value[0] not in used.specs),
+        tuple(value for value in metadata if value[0] not in used.metadata),
+        tuple(value for value in statuses if value[0] not in used.statuses),
     )
+
+
+def _without_pods(
+    connection: Connection, cluster_id: int, table: Table, column: ColumnElement[int]
+) -> list[StoredValue]:
+    """The values of `table` that no pod refers to by `column`; by id."""
+    referred = select(column).where(pods.c.cluster_id == cluster_id)
+    columns = select(table.c.id, table.c.digest).where(table.c.cluster_id == cluster_id)
+    found = connection.execute(columns.where(table.c.id.not_in(referred)).order_by(table.c.id))
+    return [(value_id, digest) for value_id, digest in found]
+
+
+def _add_logged(database: Database, cluster_id: int, used: UsedIds, after_revision: int) -> int:
+    """Add the values that the log refers to behind a revision; the last revision that was read."""
+    reached = after_revision
+    while True:
+        began = time.thread_time()
+        with database.read() as connection:
+            entries = _uses_since(connection, cluster_id, reached, ENTRIES_READ_AT_ONCE)
+        for _, used_values in entries:
+            add_uses(used, used_values)
+        reached = entries[-1][0] if entries else reached
+        if len(entries) < ENTRIES_READ_AT_ONCE:
+            return reached
+        time.sleep((time.thread_time() - began) * REST_PER_WORK)
+
+
+def _uses_since(
+    connection: Connection, cluster_id: int, after_revision: int, most: int | None = None
+) -> list[tuple[int, bytes]]:
+    columns = revisions.c
+    behind = (columns.cluster_id == cluster_id) & (columns.revision > after_revision)
+    entries = select(columns.revision, columns.used_values).where(behind).order_by(columns.revision)
+    return [(revision, uses) for revision, uses in connection.execute(entries.limit(most))]
 
 
 def forget_unused(
@@ -201,36 +244,13 @@ def forget_unused(
 
 def _up_to_date(connection: Connection, cluster_id: int, unused: UnusedValues) -> UnusedValues:
     """With what is used by now: all that was written since is in the log, none of which was old enough to go yet."""
-    revision = select(clusters.c.revision).where(clusters.c.id == cluster_id)
-    since = _logged(connection, cluster_id, unused.revision)
+    entries, since = _uses_since(connection, cluster_id, unused.revision), UsedIds()
+    for _, used_values in entries:
+        add_uses(since, used_values)
+    reached = entries[-1][0] if entries else unused.revision
     specs, metadata, statuses = unused.used
     used = (specs | since.specs, metadata | since.metadata, statuses | since.statuses)
-    return replace(unused, revision=connection.execute(revision).scalar_one(), used=used)
-
-
-def _logged(connection: Connection, cluster_id: int, after_revision: int) -> UsedIds:
-    """The values that log entries behind a revision refer to."""
-    used = UsedIds()
-    entries = select(revisions.c.used_values).where(
-        revisions.c.cluster_id == cluster_id, revisions.c.revision > after_revision
-    )
-    began = time.thread_time()
-    for number, used_values in enumerate(connection.execute(entries).scalars(), start=1):
-        add_uses(used, used_values)
-        if number % ENTRIES_READ_AT_ONCE == 0:
-            time.sleep((time.thread_time() - began) * REST_PER_WORK)
-            began = time.thread_time()
-    return used
-
-
-def _unused(
-    connection: Connection, cluster_id: int, table: Table, column: ColumnElement[int], logged: set[int]
-) -> tuple[StoredValue, ...]:
-    """The values of `table` that no pod refers to by `column`, nor the log by its ids; by id."""
-    referred = select(column).where(pods.c.cluster_id == cluster_id)
-    columns = select(table.c.id, table.c.digest).where(table.c.cluster_id == cluster_id)
-    found = connection.execute(columns.where(table.c.id.not_in(referred)).order_by(table.c.id))
-    return tuple([(value_id, digest) for value_id, digest in found if value_id not in logged])
+    return replace(unused, revision=reached, used=used)
 
 
 def forget_cluster(connection: Connection, cluster_id: int) -> None:

@@ -181,7 +181,7 @@ class SqlStore:
         """The shared values that nothing refers to at the moment; takes its time, and holds up no commit."""
         with self._database.read() as connection:
             cluster_id = _id_of(connection, cluster)
-            return None if cluster_id is None else compaction.find_unused(connection, cluster_id)
+        return None if cluster_id is None else compaction.find_unused(self._database, cluster_id)
 
     def forget_unused(self, cluster: str, token: int, unused: UnusedValues) -> UnusedValues | None:
         """Delete some of these values that still are unused, in one transaction; what is left. Raises FencedError."""
