@@ -67,6 +67,6 @@ class Bulk(Protocol):
         """
         ...
 
-    def run(self, connection: Connection, statements: Sequence[Statement]) -> list[int]:
-        """Execute them in this order; how many rows each concerned."""
+    def run(self, connection: Connection, statements: Sequence[Statement]) -> int:
+        """Execute them in this order; how many rows the last one concerned."""
         ...

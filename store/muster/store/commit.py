@@ -68,7 +68,7 @@ class CommitRows:
 
     def run(self, connection: Connection, bulk: Bulk) -> None:
         """Execute. Deletes come first, since a name may go and come again in one commit."""
-        *_, changed = bulk.run(
+        changed = bulk.run(
             connection,
             [
                 *(Statement(Act.DELETE, table, keys) for table, keys in self.deleted.items()),

@@ -18,6 +18,9 @@ from typing import cast as cast_to
 
 import psycopg
 from psycopg import sql
+from psycopg.errors import error_from_result
+from psycopg.pq import ConnStatus, ExecStatus, TransactionStatus
+from psycopg.pq.abc import PGresult
 from sqlalchemy import (
     BigInteger,
     Column,
@@ -67,20 +70,22 @@ class PostgresBulk:
         columns = zip(_CLAIM_TYPES, zip(*claims, strict=True), strict=True)
         literals = [_quoted(_array(of, values)) for of, values in columns]
         name = _prepared(connection, "claim", lambda: ([f"{of}[]" for of in _CLAIM_TYPES], _CLAIM))
-        with _executed(connection, [_execution(name, literals)]) as cursor:
-            return {cluster: Claimed(commits, cluster_id) for cluster, commits, cluster_id in cursor}
+        return dict(_claimed(_executed(connection, [_execution(name, literals)])))
 
-    def run(self, connection: Connection, statements: Sequence[Statement]) -> list[int]:
+    def run(self, connection: Connection, statements: Sequence[Statement]) -> int:
         script: list[str] = []
-        concerned: list[int] = []
+        concerned = 0
         for one in statements:
             if one.act is Act.INSERT and len(one.rows) >= COPIED_ROWS:
-                concerned += _counts(connection, script)
-                concerned.append(_copy(connection, one.table, one.rows))
-                script = []
-            else:
-                script.append(_statement(connection, one) if one.rows else "")
-        return concerned + _counts(connection, script)
+                if script:
+                    _executed(connection, script)
+                    script = []
+                concerned = _copy(connection, one.table, one.rows)
+            elif one.rows:
+                script.append(_statement(connection, one))
+        if script:
+            concerned = _executed(connection, script).command_tuples or 0
+        return concerned if statements and statements[-1].rows else 0
 
 
 def _statement(connection: Connection, statement: Statement) -> str:
@@ -101,8 +106,8 @@ def _prepared(connection: Connection, key: object, make: Callable[[], tuple[Sequ
     if name is None:
         name = f"muster_{len(known)}"
         types, text = make()
-        with _executed(connection, [f"PREPARE {name} ({', '.join(types)}) AS {text}"]):
-            known[key] = name
+        _executed(connection, [f"PREPARE {name} ({', '.join(types)}) AS {text}"])
+        known[key] = name
     return name
 
 
@@ -110,25 +115,20 @@ def _execution(name: str, literals: Sequence[str]) -> str:
     return f"EXECUTE {name} ({', '.join(literals)})"
 
 
-def _counts(connection: Connection, script: Sequence[str]) -> list[int]:
-    """How many rows each statement of a script concerns; an empty one is not executed."""
-    if not any(script):
-        return [0] * len(script)
-    with _executed(connection, list(filter(None, script))) as cursor:
-        counts = [cursor.rowcount]
-        while cursor.nextset():
-            counts.append(cursor.rowcount)
-    answers = iter(counts)
-    return [next(answers) if each else 0 for each in script]
+def _executed(connection: Connection, script: Sequence[str]) -> PGresult:
+    """The answer to the script's last statement, in a transaction, which begins with it if none has.
 
-
-@contextmanager
-def _executed(connection: Connection, script: Sequence[str]) -> Iterator[psycopg.Cursor[Any]]:
-    """The cursor, at the answer of the script's first statement."""
-    text = ";\n".join(script)
-    with _cursor(connection, "a script") as cursor:
-        cursor.execute(_message(text), prepare=False)
-        yield cursor
+    Past the driver's cursor, which waits for the interpreter's lock at each of several steps, and again at each answer.
+    """
+    with _wrapped_errors(connection, "a script"):
+        session = _session(connection).pgconn
+        if session.status != ConnStatus.OK:
+            raise psycopg.OperationalError("the connection is lost")
+        begin = ["BEGIN"] if session.transaction_status == TransactionStatus.IDLE else []
+        answer = session.exec_(_message(";\n".join([*begin, *script])))
+        if answer.status not in {ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK}:
+            raise error_from_result(answer)
+        return answer
 
 
 class _Given:
@@ -252,21 +252,36 @@ def _columns(statement: Statement) -> Iterator[tuple[Column[Any], tuple[SqlValue
             yield column, values
 
 
+def _claimed(answer: PGresult) -> Iterator[tuple[str, Claimed]]:
+    """The rows of the claim's statement."""
+    for row in range(answer.ntuples):
+        cluster, commits, cluster_id = (answer.get_value(row, place) for place in range(3))
+        if cluster is not None and commits is not None:
+            yield cluster.decode(), Claimed(int(commits), None if cluster_id is None else int(cluster_id))
+
+
+def _session(connection: Connection) -> psycopg.Connection[Any]:
+    return cast_to("psycopg.Connection[Any]", connection.connection.dbapi_connection)
+
+
 def _copy(connection: Connection, table: Table, rows: Sequence[Row]) -> int:
     names = sql.SQL(", ").join(map(sql.Identifier, table.columns.keys()))
     statement = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(table.name), names)
-    with _cursor(connection, "COPY") as cursor, cursor.copy(statement) as copy:
+    with (
+        _wrapped_errors(connection, "COPY"),
+        _session(connection).cursor() as cursor,
+        cursor.copy(statement) as copy,
+    ):
         for row in rows:
             copy.write_row(row)
     return len(rows)
 
 
 @contextmanager
-def _cursor(connection: Connection, statement: str) -> Iterator[psycopg.Cursor[Any]]:
-    """The driver's cursor, past SQLAlchemy; errors are wrapped as if it had run the statement."""
+def _wrapped_errors(connection: Connection, statement: str) -> Iterator[None]:
+    """The driver's errors as SQLAlchemy's."""
     try:
-        with cast_to("psycopg.Cursor[Any]", connection.connection.cursor()) as cursor:
-            yield cursor
+        yield
     except psycopg.Error as error:
         raise DBAPIError.instance(
             statement, None, error, psycopg.Error, dialect=connection.dialect

@@ -162,8 +162,11 @@ class SqliteBulk:
                     claimed[cluster] = Claimed(counted[0], None if raised is None else raised[0])
         return claimed
 
-    def run(self, connection: Connection, statements: Sequence[Statement]) -> list[int]:
-        return [self._run(connection, _text_of(one), _rows_of(one)) for one in statements]
+    def run(self, connection: Connection, statements: Sequence[Statement]) -> int:
+        concerned = 0
+        for one in statements:
+            concerned = self._run(connection, _text_of(one), _rows_of(one))
+        return concerned
 
     def _run(self, connection: Connection, statement: _Statement, rows: Sequence[Row]) -> int:
         """How many rows were concerned. Past SQLAlchemy but for its errors: what it does around a run takes as long as the run."""
