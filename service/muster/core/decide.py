@@ -20,6 +20,7 @@ from muster.core.decision import (
     Status,
 )
 from muster.core.domains import CLUSTER
+from muster.core.equal_pods import place_equal_pods
 from muster.core.found_placement import assume_found, tell_found
 from muster.core.framework import Profile
 from muster.core.lockstep import Lockstep
@@ -63,13 +64,15 @@ def decide_and_assume(snapshot: Snapshot, unit: Unit, profile: Profile, observer
     observer.enter("cycle", unit.key)
     try:
         keep_promises(snapshot, unit.promised)
-        rehearsal = Lockstep(snapshot, unit, profile, placer)
-        decision = _decided(Recursion(snapshot, unit, profile, placer, ledger, observer, rehearsal))
+        decision = None if observer.is_recording else place_equal_pods(unit, ledger)
+        if decision is None:
+            rehearsal = Lockstep(snapshot, unit, profile, placer)
+            decision = _decided(Recursion(snapshot, unit, profile, placer, ledger, observer, rehearsal))
         keep_promises(snapshot, unit.promised, -1)
+        observer.leave(_attributes(decision) if observer.is_recording else {})
     except BaseException:
         ledger.rollback(before)
         raise
-    observer.leave(_attributes(decision) if observer.is_recording else {})
     return decision
 
 
