@@ -131,15 +131,16 @@ def _split(changes: Sequence[Change]) -> tuple[list[int], list[PodChange], list[
     pods = [(kind, one, labels) for kind, one, labels in changes if type(one) is Pod]
     if len(pods) == len(changes):
         return [0, len(pods)], pods, []
-    others = [change for change in changes if type(change.object) is not Pod]
-    runs = [len(list(run)) for _, run in groupby(changes, key=lambda change: type(change.object) is Pod)]
-    return ([0, *runs] if type(changes[0].object) is Pod else runs), pods, others
+    are_pods = [type(one) is Pod for _, one, _ in changes]
+    others = [change for change, is_pod in zip(changes, are_pods, strict=True) if not is_pod]
+    runs = [len(list(run)) for _, run in groupby(are_pods)]
+    return ([0, *runs] if are_pods[0] else runs), pods, others
 
 
 def _pack(changes: Sequence[PodChange], columns: PodColumns) -> PackedPods:
     return PackedPods(
         len(changes),
-        pack_integers([int(kind) for kind, _, _ in changes]),
+        pack_integers([kind for kind, _, _ in changes]),
         pack_integers(columns[1]),
         pack_words(columns[2]),
         pack_names(columns[3]),

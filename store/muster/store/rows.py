@@ -77,7 +77,12 @@ class PodRows:
         return list(map(of_identity.__getitem__, identities))
 
     def _metadata_ids(self, connection: Connection, some: Sequence[Pod]) -> list[int]:
-        identities = list(zip(*(map(id, map(part_of, some)) for part_of in _metadata_getters), strict=True))
+        parts = [list(map(id, map(part_of, some))) for part_of in _metadata_getters]
+        if some and all(part.count(part[0]) == len(part) for part in parts):
+            # Pods of one template: not a tuple for each, which the garbage collector would look through too.
+            identities = [tuple(part[0] for part in parts)] * len(some)
+        else:
+            identities = list(zip(*parts, strict=True))
         distinct = dict(zip(identities, some, strict=True))
         of_identity = self._metadata.ids(connection, {key: metadata_of(pod) for key, pod in distinct.items()})
         return list(map(of_identity.__getitem__, identities))
