@@ -10,6 +10,7 @@ import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from muster.core.framework import Profile
 from muster.engine.cluster import Cluster
@@ -268,23 +269,21 @@ class ClusterRegistry:
             try:
                 if self._options.finished_seconds:
                     await service.remove_finished(self._options.finished_seconds)
-                await self._compact(service)
+                await self._forgetting.forget(service.cluster, partial(self._bounds, service.cluster))
             except (FencedError, StoreUnavailableError, UnavailableError):
                 _LOG.warning("cluster %s was not compacted", service.cluster.name)
             except Exception:  # noqa: BLE001 - one bad cluster must not let all others grow for ever
                 _LOG.exception("the compaction of cluster %s broke", service.cluster.name)
 
-    async def _compact(self, service: ClusterService) -> None:
-        options, cluster = self._options, service.cluster
-        now_us = self._clock.now_us()
-        bounds = HistoryBounds(
+    def _bounds(self, cluster: Cluster) -> HistoryBounds:
+        options, now_us = self._options, self._clock.now_us()
+        return HistoryBounds(
             log_before_us=now_us - options.log_seconds * SECOND_US,
             log_before_revision=cluster.state.revision - options.log_revisions,
             requests_before_us=now_us - options.request_seconds * SECOND_US,
             decisions_before_us=now_us - options.decision_seconds * SECOND_US,
             most_decisions=options.most_decisions,
         )
-        await self._forgetting.forget(cluster, bounds)
 
     async def _report_for_ever(self) -> None:
         while True:

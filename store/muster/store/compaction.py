@@ -46,7 +46,7 @@ from muster.store.values import UsedIds
 ENTRIES_AT_ONCE = 64
 """Log entries or decisions that one slice removes, each with some hundred bytes or KiB."""
 REQUESTS_AT_ONCE = 128
-VALUES_AT_ONCE = 192
+VALUES_AT_ONCE = 96
 MOST_REQUESTS = 100_000
 """So many old requests are found at once; others are another time."""
 ENTRIES_READ_AT_ONCE = 256
@@ -173,7 +173,10 @@ def find_unused(database: Database, cluster_id: int) -> UnusedValues:
     One long look would keep SQLite's log from beginning anew, which every commit would feel.
     """
     used = UsedIds()
-    reached = _add_logged(database, cluster_id, used, 0)
+    with database.read() as connection:
+        begin = select(clusters.c.compacted_revision).where(clusters.c.id == cluster_id)
+        reached: int = connection.execute(begin).scalar_one()
+    reached = _add_logged(database, cluster_id, used, reached)
     with database.read() as connection:
         specs = _without_pods(connection, cluster_id, pod_specs, pods.c.spec_id)
         metadata = _without_pods(connection, cluster_id, pod_metadata, pods.c.metadata_id)
