@@ -41,22 +41,22 @@ class RandomIds:
 
     _UUID_BYTES = 16
     _VARIANTS = "89ab"
-    _AT_ONCE = 1_024
+    _AT_ONCE = 256
 
     def __init__(self) -> None:
-        self._random = b""
-        self._used = 0
+        self._ready: list[str] = []
 
     def uid(self) -> str:
         """A random UUID (version 4)."""
-        if self._used == len(self._random):
-            self._random = os.urandom(self._UUID_BYTES * self._AT_ONCE)
-            self._used = 0
-        taken = self._random[self._used : self._used + self._UUID_BYTES]
-        self._used += self._UUID_BYTES
-        text = taken.hex()
-        variant = self._VARIANTS[taken[8] >> 4 & 3]
-        return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:]}"
+        if not self._ready:
+            raw = os.urandom(self._UUID_BYTES * self._AT_ONCE)
+            digits, variants = raw.hex(), self._VARIANTS
+            self._ready = [
+                f"{digits[at : at + 8]}-{digits[at + 8 : at + 12]}-4{digits[at + 13 : at + 16]}"
+                f"-{variants[raw[at // 2 + 8] >> 4 & 3]}{digits[at + 17 : at + 20]}-{digits[at + 20 : at + 32]}"
+                for at in range(0, len(digits), 2 * self._UUID_BYTES)
+            ]
+        return self._ready.pop()
 
 
 async def started_engine(settings: Settings, telemetry: EngineTelemetry) -> SchedulingEngine:
