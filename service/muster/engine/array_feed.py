@@ -7,7 +7,7 @@ milliseconds and in 10 000 deltas a hundredfold.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from muster.core.deltas import (
     Delta,
@@ -23,7 +23,7 @@ from muster.core.signature import SignatureTable
 from muster.core.snapshot import Snapshot
 from muster.engine.queueing_hints import EventKind
 from muster.model.node import Node
-from muster.model.pod import Pod
+from muster.model.pod import Pod, PodSpec
 
 LEAST_SIGNATURES = 8_192
 LEAST_RESOURCES = 256
@@ -48,6 +48,19 @@ class ArrayFeed:
     def signature_of(self, pod: Pod) -> int:
         """The index of what filters and scores read of the pod."""
         return self.signatures.intern(pod)
+
+    def signatures_of(self, pods: Iterable[Pod]) -> list[int]:
+        """The index of each; asked once for pods after one another that share spec and labels."""
+        found: list[int] = []
+        spec: PodSpec | None = None
+        labels: dict[str, str] | None = None
+        namespace, index = "", 0
+        for pod in pods:
+            if pod.spec is not spec or pod.labels is not labels or pod.namespace != namespace:
+                index = self.signatures.intern(pod)
+                spec, labels, namespace = pod.spec, pod.labels, pod.namespace
+            found.append(index)
+        return found
 
     def node_changed(self, old: Node | None, new: Node | None) -> bool:
         """Note a node that came, changed or went; whether placement reads anything that differs."""
@@ -78,8 +91,10 @@ class ArrayFeed:
     def pods_bound(self, bound: Sequence[Pod]) -> None:
         """Note pods that took room and had none."""
         self._close_unbound()
-        intern = self.signatures.intern
-        self._bound += [(pod.ordinal, intern(pod), pod.node_name) for pod in bound]
+        signatures = self.signatures_of(bound)
+        self._bound += [
+            (pod.ordinal, signature, pod.node_name) for pod, signature in zip(bound, signatures, strict=True)
+        ]
 
     def _bound_pod_changed(self, old: Pod, new: Pod) -> EventKind | None:
         before, after = self.signatures.intern(old), self.signatures.intern(new)

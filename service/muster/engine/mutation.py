@@ -9,7 +9,8 @@ they come to; the log entry is made. A mutation that changed nothing makes no re
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
+from functools import partial
+from itertools import groupby, repeat
 from typing import NamedTuple
 
 from muster.engine.cluster import Cluster
@@ -33,6 +34,7 @@ from muster.model.workload import Workload
 
 _bound = variation(Pod, "node_name", "resource_version", "status")
 _MODIFIED = EventType.MODIFIED
+_change = partial(tuple.__new__, Change)
 
 
 class Edit(NamedTuple):
@@ -44,6 +46,9 @@ class Edit(NamedTuple):
     old: ClusterObject | None
     new: ClusterObject | None
     last: ClusterObject | None = None
+
+
+_edit_of = partial(tuple.__new__, Edit)
 
 
 class Mutation:
@@ -156,7 +161,7 @@ class Mutation:
         """Note what became of pods, in columns."""
         edits = self.edits
         if edits.keys().isdisjoint(keys):
-            edits.update(zip(keys, map(Edit, old, new), strict=True))
+            edits.update(zip(keys, map(_edit_of, zip(old, new, repeat(None), strict=False)), strict=True))
             return
         for key, before, after in zip(keys, old, new, strict=True):
             edit = edits.get(key)
@@ -221,7 +226,7 @@ class Mutation:
         for key, (old, new, last) in self.edits.items():
             if new is not None:
                 puts[key] = new
-                changes.append(Change(added, new) if old is None else _modified(old, new))
+                changes.append(_change((added, new, None)) if old is None else _modified(old, new))
             elif old is not None and last is not None:
                 writes.puts.pop(key, None)
                 writes.removed.setdefault(key, last)
@@ -308,4 +313,4 @@ def _declares_another_run_time(old: Pod, new: Pod) -> bool:
 def _modified(old: ClusterObject, new: ClusterObject) -> Change:
     labels = old.labels
     is_relabelled = labels is not new.labels and labels != new.labels
-    return Change(_MODIFIED, new, labels if is_relabelled else None)
+    return _change((_MODIFIED, new, labels if is_relabelled else None))

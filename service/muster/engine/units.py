@@ -114,9 +114,7 @@ def _untried_tree(cluster: Cluster, root: AnyGroup) -> GroupTree:
 
 def _pending(cluster: Cluster, members: Members) -> PendingPods:
     pods = list(members.of(Standing.PENDING)) if members.counts[Standing.PENDING] else []
-    return PendingPods(
-        tuple(pod.ordinal for pod in pods), tuple(cluster.feed.signature_of(pod) for pod in pods)
-    )
+    return PendingPods(tuple([pod.ordinal for pod in pods]), tuple(cluster.feed.signatures_of(pods)))
 
 
 def _excluded(cluster: Cluster) -> dict[int, frozenset[str]]:
