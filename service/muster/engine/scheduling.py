@@ -161,10 +161,10 @@ def _answer(
 
 
 def _is_over(service: ClusterService, answer: ScheduleAnswer) -> bool:
-    """Scheduled with nothing left to place, or the unit is not there any more."""
+    """Scheduled with nothing left to place, or nothing more can come. A unit that is gone by now has that told."""
     decision = answer.decision.decision if answer.decision is not None else None
     if decision is None:
         return False
-    if decision.code is DecisionCode.UNCHANGED or service.cluster.state.get(decision.unit) is None:
-        return decision.code is not DecisionCode.PENDING
-    return decision.code is DecisionCode.SCHEDULED
+    if decision.code is DecisionCode.INVALID:
+        return service.cluster.state.get(decision.unit) is None
+    return decision.code in (DecisionCode.SCHEDULED, DecisionCode.UNCHANGED)
