@@ -133,7 +133,7 @@ async def test_a_replica_is_started_anew_when_signatures_get_other_numbers(
     held = _cluster()
     held.cluster.feed.forget_signatures()
     await asking.contents(held)
-    many = [replace(pod(f"kind-{i}", on="n1"), labels={"own": str(i)}) for i in range(6)]
+    many = [replace(pod(f"kind-{i}", on="n1"), labels={"own": str(i)}) for i in range(12)]
     for each in many:
         held.change(lambda mutation, each=each: mutation.put(each))  # type: ignore[misc]
     for each in many[1:]:

@@ -18,7 +18,7 @@ from muster.model.variations import variation
 class Signature:
     """One kind of pod. `index` is its place in the table; equal `shape` means equal spec, whatever the labels.
 
-    requests: amounts above zero, in base units (`model.resources`), with the pod slot.
+    requests: amounts above zero, in base units (`model.resources`), with the pod slot; one value for all of a shape.
     """
 
     index: int
@@ -60,6 +60,7 @@ class SignatureTable:
         self._by_identity: dict[tuple[int, int, str], tuple[PodSpec, dict[str, str], int]] = {}
         self._shapes: dict[Hashable, int] = {}
         self._shape_by_identity: dict[int, tuple[PodSpec, int]] = {}
+        self._requests: dict[int, Amounts] = {}
         self._taken = 0
 
     def __len__(self) -> int:
@@ -112,12 +113,16 @@ class SignatureTable:
             self.signatures.append(signature)
             if signature.shape >= len(self._shapes):
                 self._shapes.setdefault(content_of(signature.spec), signature.shape)
+                self._requests[signature.shape] = signature.requests
             content = (signature.namespace, signature.shape, frozenset(signature.labels.items()))
             self._by_content[content] = signature.index
 
     def _add(self, pod: Pod, shape: int) -> int:
         index = len(self.signatures)
-        requests = {resource: amount for resource, amount in pod_requests(pod.spec).items() if amount}
+        requests = self._requests.get(shape)
+        if requests is None:
+            requests = {resource: amount for resource, amount in pod_requests(pod.spec).items() if amount}
+            self._requests[shape] = requests
         self.signatures.append(Signature(index, shape, pod.namespace, pod.labels, pod.spec, requests))
         return index
 

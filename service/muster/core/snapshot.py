@@ -227,7 +227,8 @@ class Snapshot:
     def _keep_signatures(self, indexes: tuple[int, ...]) -> None:
         """Give up all others, resources that nobody names any more, and all that is derived: it speaks of both by index."""
         self.signatures = renumbered(self.signatures[index] for index in indexes)
-        rows = self.nodes.keep_rows(name for signature in self.signatures for name in signature.requests)
+        shapes = {signature.shape: signature.requests for signature in self.signatures}
+        rows = self.nodes.keep_rows(name for requests in shapes.values() for name in requests)
         self._requests = self._requests[np.ix_(indexes, rows)]
         self._bound_total = [self._bound_total[row] for row in rows]
         self._exact_rows = {place for place, row in enumerate(rows) if row in self._exact_rows}

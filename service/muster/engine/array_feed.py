@@ -26,6 +26,8 @@ from muster.model.node import Node
 from muster.model.pod import Pod, PodSpec
 
 LEAST_SIGNATURES = 8_192
+SIGNATURES_A_KEPT = 4
+"""So many times as many as are in use may have been made before others are given up, which takes time for each one kept."""
 LEAST_RESOURCES = 256
 MOST_BEHIND = 100_000
 MANY_CHANGES = 500
@@ -146,7 +148,7 @@ class ArrayFeed:
             return False
         snapshot = self.flush()
         kept = SignaturesKept(tuple(sorted(snapshot.pods.counts)))
-        self._signatures_due = max(LEAST_SIGNATURES, 2 * len(kept.indexes))
+        self._signatures_due = max(LEAST_SIGNATURES, SIGNATURES_A_KEPT * len(kept.indexes))
         if not self._has_too_many():
             return False
         snapshot.apply(kept)
