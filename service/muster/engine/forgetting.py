@@ -66,7 +66,9 @@ class Forgetting:
         self, cluster: Cluster, bounds: HistoryBounds, log_to: int | None = None
     ) -> OldHistory | None:
         old = await asyncio.to_thread(self._store.find_old, cluster.name, bounds)
-        return old if old is None or log_to is None else replace(old, log_to=min(old.log_to, max(old.log_after, log_to)))
+        if old is None or log_to is None:
+            return old
+        return replace(old, log_to=max(old.log_after, min(old.log_to, log_to)))
 
     def _forget_old(self, cluster: Cluster, old: OldHistory, found: float) -> Awaitable[OldHistory | None]:
         forget = partial(self._store.forget_old, cluster.name, cluster.token, old)
