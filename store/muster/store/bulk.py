@@ -6,11 +6,13 @@ executemany, `postgresql` sends columns as arrays; both compile a statement once
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from enum import Enum, auto
 from typing import NamedTuple, Protocol
 
 from sqlalchemy import Connection, Table
+from sqlalchemy.exc import DBAPIError
 
 SqlValue = int | str | bytes | None
 Row = tuple[SqlValue, ...]
@@ -70,3 +72,12 @@ class Bulk(Protocol):
     def run(self, connection: Connection, statements: Sequence[Statement]) -> int:
         """Execute them in this order; how many rows the last one concerned."""
         ...
+
+
+@contextmanager
+def wrapped_errors(connection: Connection, statement: str, of_driver: type[Exception]) -> Iterator[None]:
+    """The driver's errors as SQLAlchemy's, for what is executed past it."""
+    try:
+        yield
+    except of_driver as error:
+        raise DBAPIError.instance(statement, None, error, of_driver, dialect=connection.dialect) from error

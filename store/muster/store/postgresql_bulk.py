@@ -12,7 +12,6 @@ whole cluster's rows instead: its statistics know nothing of a table that has ju
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 from typing import cast as cast_to
 
@@ -31,9 +30,8 @@ from sqlalchemy import (
     Table,
     Text,
 )
-from sqlalchemy.exc import DBAPIError
 
-from muster.store.bulk import Act, Claim, Claimed, Row, SqlValue, Statement
+from muster.store.bulk import Act, Claim, Claimed, Row, SqlValue, Statement, wrapped_errors
 
 COPIED_ROWS = 500
 # For the writer's session. A literal is written for `standard_conforming_strings`. The plans of a statement that finds
@@ -120,7 +118,7 @@ def _executed(connection: Connection, script: Sequence[str]) -> PGresult:
 
     Past the driver's cursor, which waits for the interpreter's lock at each of several steps, and again at each answer.
     """
-    with _wrapped_errors(connection, "a script"):
+    with wrapped_errors(connection, "a script", psycopg.Error):
         session = _session(connection).pgconn
         if session.status != ConnStatus.OK:
             raise psycopg.OperationalError("the connection is lost")
@@ -268,24 +266,13 @@ def _copy(connection: Connection, table: Table, rows: Sequence[Row]) -> int:
     names = sql.SQL(", ").join(map(sql.Identifier, table.columns.keys()))
     statement = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(table.name), names)
     with (
-        _wrapped_errors(connection, "COPY"),
+        wrapped_errors(connection, "COPY", psycopg.Error),
         _session(connection).cursor() as cursor,
         cursor.copy(statement) as copy,
     ):
         for row in rows:
             copy.write_row(row)
     return len(rows)
-
-
-@contextmanager
-def _wrapped_errors(connection: Connection, statement: str) -> Iterator[None]:
-    """The driver's errors as SQLAlchemy's."""
-    try:
-        yield
-    except psycopg.Error as error:
-        raise DBAPIError.instance(
-            statement, None, error, psycopg.Error, dialect=connection.dialect
-        ) from error
 
 
 def _message(text: str) -> bytes:

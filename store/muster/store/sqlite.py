@@ -9,8 +9,8 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from functools import cache, cached_property
 from itertools import chain
 from operator import itemgetter
@@ -26,10 +26,9 @@ from sqlalchemy import (
     event,
     inspect,
 )
-from sqlalchemy.exc import DBAPIError
 
 from muster.engine.ports import ForeignStoreError, StoreUnavailableError
-from muster.store.bulk import Act, Claim, Claimed, Row, Statement
+from muster.store.bulk import Act, Claim, Claimed, Row, Statement, wrapped_errors
 from muster.store.checkpoints import Checkpoints
 
 if TYPE_CHECKING:
@@ -152,7 +151,10 @@ class SqliteBulk:
 
     def claim(self, connection: Connection, claims: Sequence[Claim]) -> dict[str, Claimed]:
         claimed: dict[str, Claimed] = {}
-        with closing(connection.connection.cursor()) as cursor, _wrapped_errors(connection, "claim"):
+        with (
+            closing(connection.connection.cursor()) as cursor,
+            wrapped_errors(connection, "claim", sqlite3.Error),
+        ):
             for cluster, token, revision in claims:
                 cursor.execute(_COUNT, (cluster, token))
                 counted = cursor.fetchone()
@@ -179,7 +181,7 @@ class SqliteBulk:
                 end = start + (len(rows) - start) // size * size
                 if end > start:
                     text = self._text(statement, size)
-                    with _wrapped_errors(connection, text):
+                    with wrapped_errors(connection, text, sqlite3.Error):
                         cursor.executemany(text, _in_one(rows[start:end], size))
                     concerned += cursor.rowcount
                     start = end
@@ -191,17 +193,6 @@ class SqliteBulk:
             make, *about = statement
             known = self._texts[*statement, size] = make(size, *about)
         return known
-
-
-@contextmanager
-def _wrapped_errors(connection: Connection, statement: str) -> Iterator[None]:
-    """The driver's errors as SQLAlchemy's."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise DBAPIError.instance(
-            statement, None, error, sqlite3.Error, dialect=connection.dialect
-        ) from error
 
 
 def _in_one(rows: Sequence[Row], size: int) -> list[Row]:
