@@ -29,6 +29,7 @@ from muster.engine.deciding import Decider, Verdict
 from muster.engine.errors import Refusal, UnavailableError
 from muster.engine.eviction import Eviction
 from muster.engine.mutation import Mutation
+from muster.engine.placed_units import PlacedUnits, is_whole
 from muster.engine.ports import NO_INPUT, Clock, DecisionRecord, QueuedUnit, UnitState
 from muster.engine.queueing_hints import FREEING
 from muster.engine.reserving import Reserver, reserves
@@ -36,6 +37,7 @@ from muster.engine.search_allowance import found_nothing
 from muster.engine.settlement import settle_unit
 from muster.engine.telemetry_port import EngineTelemetry
 from muster.engine.uncommitted import fitting, uncommitted
+from muster.engine.unit_runs import Left, UnitRuns
 from muster.engine.units import build_unit
 from muster.engine.waited_for import WaitedFor
 from muster.engine.worker_pool import WorkerPool
@@ -87,6 +89,7 @@ class CycleRunner:
             Reserver(cluster, tools.clock, tools.profiles, tools.pool) if reserves(tools.profiles) else None
         )
         self._probes: Askers[DecisionRecord] = Askers()
+        self._runs = UnitRuns(cluster, tools.clock, self._decider, self._probes.__contains__)
         self._waited_for = WaitedFor()
         self._dry_runs = 0
 
@@ -132,7 +135,9 @@ class CycleRunner:
         clock = self._tools.clock
         slice_start = clock.monotonic()
         while not self._stopping and (row := await self._next()) is not None:
-            await self._cycle(row)
+            left = self._place_run(row)
+            if left is not None:
+                await self._cycle(*left)
             if self._cluster.open_revisions > MOST_OPEN_REVISIONS:
                 await self._tools.writer.durable(self._cluster)
             if clock.monotonic() - slice_start > SLICE_SECONDS:
@@ -150,12 +155,27 @@ class CycleRunner:
             self._cluster.forget_signatures()
         return self._cluster.queue.pop()
 
-    async def _cycle(self, row: QueuedUnit) -> None:
+    def _place_run(self, row: QueuedUnit) -> Left | None:
+        """Place and commit this unit and those behind it, for as long as each is placed whole; the one that was not."""
+        clock, telemetry = self._tools.clock, self._tools.telemetry
+        run, left = self._runs.collect(row)
+        if not run:
+            return left
+        now_us, begun = clock.now_us(), clock.monotonic()
+        records = PlacedUnits(self._cluster, now_us).write([placed.verdict for placed in run])
+        ended = clock.monotonic()
+        for placed, record in zip(run, records, strict=True):
+            self._told(record)
+            facts = _facts(placed.verdict, placed.row, record, (begun, ended))
+            telemetry.cycle_ended(placed.verdict.cycle, facts)
+        return left
+
+    async def _cycle(self, row: QueuedUnit, caller: str) -> None:
         """One unit from the pop to the commit; a broken cycle is the unit's own misfortune."""
         try:
             if row.attempts and self._fails_as_before(row):
                 return
-            await self._decide_and_commit(row)
+            await self._decide_and_commit(row, caller)
         except Exception as error:  # noqa: BLE001 - one failing plugin spoils only its own unit
             _LOG.exception("the cycle of %s broke", row.key)
             if self._stopping:
@@ -173,8 +193,8 @@ class CycleRunner:
             cluster.failures.repeat(cluster.queue.rows[row.key])
         return needs is not None
 
-    async def _decide_and_commit(self, row: QueuedUnit) -> None:
-        caller = self._cluster.queue.take_caller(row.key)
+    async def _decide_and_commit(self, row: QueuedUnit, caller: str) -> None:
+        caller = caller or self._cluster.queue.take_caller(row.key)
         for _ in range(ATTEMPTS):
             if not self._exists(row.key):
                 self._cluster.queue.landed(row.key)
@@ -289,7 +309,7 @@ class CycleRunner:
         if preemption is not None:
             evicted = sum(len(victim.pods) for victim in preemption.victims)
             self._tools.telemetry.preempted(evicted, preemption.pods_over_budget)
-        begun = int(clock.monotonic() * 1e9)
+        begun = clock.monotonic()
         profile = self._tools.profiles[verdict.profile]
         has_seen_all = FREEING.isdisjoint(self._cluster.queue.events_in_flight(unit.key))
         if decision.assignments.pods:
@@ -299,20 +319,9 @@ class CycleRunner:
         record = self._written(unit, record, now_us)
         if has_seen_all and not decision.assignments.pods:
             self._note_failure(unit, profile)
-        self._tools.telemetry.cycle_ended(
-            verdict.cycle,
-            CycleFacts(
-                decision=decision,
-                decision_id=record.id,
-                profile=verdict.profile,
-                attempt_seconds=clock.monotonic() - verdict.started,
-                algorithm_seconds=verdict.core_seconds,
-                wait_seconds=max(0, now_us - row.since_us) / 1_000_000,
-                commit_start_ns=begun,
-                commit_end_ns=int(clock.monotonic() * 1e9),
-            ),
-            verdict.events,
-        )
+        self._runs.is_promising = is_whole(unit, decision)
+        facts = _facts(verdict, row, record, (begun, clock.monotonic()))
+        self._tools.telemetry.cycle_ended(verdict.cycle, facts, verdict.events)
 
     def _note_failure(self, unit: Unit, profile: Profile) -> None:
         """Remember with what room the unit failed, if it waits for more."""
@@ -346,9 +355,12 @@ class CycleRunner:
         except Exception:  # whatever it was: what is in memory may be half of a revision
             self._give_up()
             raise
-        self._decided(record)
-        self._probes.tell(unit.key, self._waited_for.told(record))
+        self._told(record)
         return record
+
+    def _told(self, record: DecisionRecord) -> None:
+        self._decided(record)
+        self._probes.tell(record.decision.unit, self._waited_for.told(record))
 
     def _give_up(self) -> None:
         """End these cycles; the cluster is loaded again, once, and with it come others."""
@@ -362,3 +374,20 @@ class CycleRunner:
             self._tools.clients_evict,
             *(() if found is None else (found.preemption.eviction_timeout_seconds,)),
         )
+
+
+def _facts(
+    verdict: Verdict, row: QueuedUnit, record: DecisionRecord, commit: tuple[float, float]
+) -> CycleFacts:
+    """`commit`: from when to when it was written, by the monotonic clock."""
+    begun, ended = commit
+    return CycleFacts(
+        decision=record.decision,
+        decision_id=record.id,
+        profile=verdict.profile,
+        attempt_seconds=ended - verdict.started,
+        algorithm_seconds=verdict.core_seconds,
+        wait_seconds=max(0, record.create_us - row.since_us) / 1_000_000,
+        commit_start_ns=int(begun * 1e9),
+        commit_end_ns=int(ended * 1e9),
+    )

@@ -18,9 +18,11 @@ from muster.core.decision import Decision, DecisionCode, Search, SearchEnd, Stat
 from muster.core.framework import Profile
 from muster.core.preemption_units import DisruptionUnits
 from muster.core.search.search import budget_of
+from muster.core.snapshot import Snapshot
 from muster.core.tree import Unit, leaves
 from muster.engine.cluster import Cluster
 from muster.engine.decision_input import input_of
+from muster.engine.placed_units import is_whole
 from muster.engine.ports import Clock, DecisionInput
 from muster.engine.telemetry_port import EngineTelemetry, StartedCycle
 from muster.engine.unit_faults import fault_of
@@ -172,6 +174,36 @@ class Decider:
             made.is_outdated,
         )
 
+    def at_once(self, plain: Unit, snapshot: Snapshot, revision: int, caller: str) -> Verdict | None:
+        """The decision on a small unit that is placed whole, which stays assumed; None, and nothing is assumed, if it is not.
+
+        snapshot: as of `revision`, with what was decided in the same step assumed.
+        """
+        cluster, profile = self._cluster, self._profile(plain)
+        if (
+            not self._is_small(plain, profile)
+            or fault_of(cluster.state, cluster.layouts, plain.key) is not None
+        ):
+            return None
+        started, mark = self._clock.monotonic(), snapshot.mark()
+        unit = cluster.searches.allowed(plain, snapshot, profile)
+        cycle = self._telemetry.cycle_started(cluster.name, unit.key, caller)
+        decision = self._tried(unit, snapshot, profile, cycle)
+        seconds = self._clock.monotonic() - started
+        if not is_whole(unit, decision):
+            snapshot.rollback(mark)
+            self._telemetry.cycle_dropped(
+                cycle, CycleFacts(decision, profile=profile.name, algorithm_seconds=seconds)
+            )
+            return None
+        made_on = input_of(cluster, unit, profile, revision)
+        return Verdict(decision, profile.name, cycle, revision, started, seconds, unit, made_on)
+
+    def _tried(self, unit: Unit, snapshot: Snapshot, profile: Profile, cycle: StartedCycle) -> Decision:
+        """The decision in this process, without a search, which takes its time, where a worker is there for it."""
+        tried = unit if self._pool.is_empty else varied(unit, search_budget_share=NO_SEARCH)
+        return decide_and_assume(snapshot, tried, profile, cycle.observer)
+
     def _allowed(self, profile: Profile) -> Callable[[Unit], Unit]:
         """Gives a unit the share of the search budget that it may spend now."""
         cluster = self._cluster
@@ -181,12 +213,11 @@ class Decider:
         """The decision in this process; None if it needs a search, which takes its time."""
         snapshot = self._cluster.feed.flush()
         unit = self._cluster.searches.allowed(plain, snapshot, profile)
-        tried = unit if self._pool.is_empty else varied(unit, search_budget_share=NO_SEARCH)
         attempt = (unit, profile.name, snapshot.version)
         if attempt == self._last_in_vain:
             return None
-        decision = decide_and_assume(snapshot, tried, profile, cycle.observer)
-        if tried is not unit and _is_worth_a_search(decision, unit, profile):
+        decision = self._tried(unit, snapshot, profile, cycle)
+        if not self._pool.is_empty and _is_worth_a_search(decision, unit, profile):
             self._last_in_vain = attempt
             return None
         return self._now(decision, unit, profile)

@@ -134,6 +134,11 @@ class PreemptionWaits:
             for unit, held in self._waits.items()
         ]
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no unit waits, or waited for pods that stayed."""
+        return not self._waits
+
     def is_nominating(self, unit: ObjectKey) -> bool:
         """Whether the unit has nodes in view."""
         held = self._waits.get(unit)

@@ -52,7 +52,7 @@ class SchedulingQueue:
         self._timers: list[tuple[int, ObjectKey]] = []
         self._front: dict[ObjectKey, int] = {}
         self._in_flight: dict[ObjectKey, Flight] = {}
-        self._waiting = WaitingUnits()
+        self.waiting = WaitingUnits()
         self._retries: dict[ObjectKey, None] = {}
         self._callers: dict[ObjectKey, str] = {}
         self._wanted: dict[ObjectKey, bool] = {}
@@ -88,12 +88,17 @@ class SchedulingQueue:
     def remove(self, key: ObjectKey) -> None:
         """Forget a unit that has no pending pods any more."""
         if self.rows.pop(key, None) is not None:
-            self._waiting.discard(key)
+            self.waiting.discard(key)
             self._retries.pop(key, None)
             self._front.pop(key, None)
             self._callers.pop(key, None)
             self._wanted.pop(key, None)
             self._record(key, None)
+
+    def done(self, key: ObjectKey) -> None:
+        """The unit in flight, which did not change meanwhile, has no pending pods any more."""
+        del self._in_flight[key]
+        self.remove(key)
 
     def activate(self, key: ObjectKey) -> None:
         """Make a unit ready to be tried now; its failures in a row stay counted."""
@@ -294,18 +299,18 @@ class SchedulingQueue:
 
     def learn_needs(self, key: ObjectKey, needs: Needs | None) -> None:
         """What a node must have to be of use for the unit, if it waits for an event; None: it may be any."""
-        self._waiting.learn(key, needs)
+        self.waiting.learn(key, needs)
 
     def needs(self, key: ObjectKey) -> Needs | None:
         """What was learned of a unit that waits."""
-        return self._waiting.needs(key)
+        return self.waiting.needs(key)
 
     def happened(self, events: Iterable[EventKind], now_us: int, change: Change | None = None) -> None:
         """Wake the waiting units that one of the events may help. Without `change` any node may be of use for them."""
         kinds = tuple(dict.fromkeys(events))
         for flight in self._in_flight.values():
             flight.events.update(dict.fromkeys(kinds))
-        for key, helping in self._waiting.helped(kinds, change) if kinds else ():
+        for key, helping in self.waiting.helped(kinds, change) if kinds else ():
             row = self.rows[key]
             if row.state is UnitState.WAITING_FOR_PREEMPTION and row.not_before_us > now_us:
                 self._retries[key] = None
@@ -381,12 +386,12 @@ class SchedulingQueue:
 
     def _index(self, row: QueuedUnit) -> None:
         self.rows[row.key] = row
-        self._waiting.discard(row.key)
+        self.waiting.discard(row.key)
         if row.state is UnitState.ACTIVE:
             heapq.heappush(self._active, self.order(row))
         self._retries.pop(row.key, None)
         if row.state in (UnitState.UNSCHEDULABLE, UnitState.WAITING_FOR_PREEMPTION):
-            self._waiting.add(row.key, row.reasons)
+            self.waiting.add(row.key, row.reasons)
         at_us = timer_us(row)
         if at_us:
             heapq.heappush(self._timers, (at_us, row.key))

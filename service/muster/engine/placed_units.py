@@ -1,0 +1,167 @@
+"""Units that were placed whole, one after the other in one step, and are written together: a revision for each, in columns.
+
+What `binder.commit_decision` writes of such a unit, for a fraction of it: its pods are bound, its groups are scheduled, and
+it leaves the queue. Nobody waits for pods to leave, nothing is nominated or reserved, and no disruption budget counts its
+pods, so nothing else follows from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from muster.core.decision import Decision, DecisionCode, GroupResult, Status
+from muster.core.tree import Unit, leaves
+from muster.engine.cluster import Cluster
+from muster.engine.conditions import SCHEDULED, PodConditions, with_group_condition
+from muster.engine.hierarchy import subtree, unbound_pods
+from muster.engine.mutation import Edit
+from muster.engine.ports import AssignmentColumns, Change, DecisionRecord, EventType, LogEntry
+from muster.engine.queueing_hints import EventKind
+from muster.model.group import AnyGroup
+from muster.model.meta import POD, ObjectKey
+from muster.model.objects import ClusterObject
+from muster.model.pod import Pod
+from muster.model.variations import variation, varied
+
+if TYPE_CHECKING:
+    from muster.engine.deciding import Verdict
+
+_bound = variation(Pod, "node_name", "resource_version", "status")
+_change = partial(tuple.__new__, Change)
+_MODIFIED = EventType.MODIFIED
+
+
+def is_whole(unit: Unit, decision: Decision) -> bool:
+    """Whether every pod of the unit has a node, every group holds, and nobody has to go for it."""
+    if decision.code is not DecisionCode.SCHEDULED or decision.preemption is not None:
+        return False
+    assigned = decision.assignments.pods
+    result = decision.result
+    return bool(assigned) and len(assigned) == unit.pod_count and result is not None and _holds(result)
+
+
+def _holds(result: GroupResult) -> bool:
+    return result.status is Status.SUCCESS and all(map(_holds, result.children))
+
+
+def is_undisturbed(cluster: Cluster) -> bool:
+    """Whether units of the cluster can be written so: nobody has nodes in view, waits for pods to leave, or keeps room."""
+    held = cluster.state.nominated or cluster.failed_bindings or cluster.reservations.current
+    return not held and cluster.waits.is_empty
+
+
+def leaves_nothing(cluster: Cluster, unit: Unit) -> bool:
+    """Whether the unit is through with the queue once the pods are bound that it has now, and no budget counts them."""
+    key = unit.key
+    if cluster.budgets.concern(key.namespace):
+        return False
+    return unbound_pods(cluster.state, key) == (unit.pod_count, 0)
+
+
+class PlacedUnits:
+    """Writes verdicts on units that were placed whole; `now_us` is when they are written, all in one step."""
+
+    def __init__(self, cluster: Cluster, now_us: int) -> None:
+        self._cluster = cluster
+        self._now_us = now_us
+        self._conditions = PodConditions(now_us)
+        self._bound: list[Pod] = []
+        self._edits: dict[ObjectKey, Edit] = {}
+        self._has_waiting = len(cluster.queue.waiting) > 0
+
+    def write(self, verdicts: Sequence[Verdict]) -> list[DecisionRecord]:
+        """A revision for each, in their order, with its record."""
+        cluster = self._cluster
+        records = [self._write(verdict) for verdict in verdicts]
+        cluster.state.bind(self._bound)
+        cluster.feed.pods_bound(self._bound)
+        cluster.disruption.pods_bound(self._bound)
+        cluster.events_happened((EventKind.POD_BOUND,), self._edits, self._now_us)
+        return records
+
+    def _write(self, verdict: Verdict) -> DecisionRecord:
+        cluster, unit, decision = self._cluster, verdict.unit, verdict.decision
+        revision = cluster.state.revision + 1
+        pods, assigned = _pods_of(cluster, unit), decision.assignments
+        chosen = [pods[ordinal] for ordinal in assigned.pods]
+        scheduled = self._conditions.scheduled
+        bound = [
+            _bound(pod, assigned.nodes[at], revision, scheduled(pod.status, pod.generation))
+            for pod, at in zip(chosen, assigned.node_index, strict=True)
+        ]
+        self._bound += bound
+        changes: list[Change] = []
+        self._note(chosen, bound, changes)
+        if unit.key.kind != POD:
+            self._write_groups(unit.key, revision, changes)
+        cluster.queue.done(unit.key)
+        cluster.searches.forget(unit.key)
+        cluster.state.revision = revision
+        cluster.append(LogEntry(revision, self._now_us, tuple(changes)))
+        record = _record_of(verdict, revision, chosen, self._now_us)
+        cluster.writes().decisions.append(record)
+        cluster.remember(record)
+        return record
+
+    def _write_groups(self, unit: ObjectKey, revision: int, changes: list[Change]) -> None:
+        state, now_us = self._cluster.state, self._now_us
+        before: list[AnyGroup] = []
+        after: list[AnyGroup] = []
+        for group in list(subtree(state, unit)):
+            told = with_group_condition(group, scheduled=True, reason=SCHEDULED, message="", now_us=now_us)
+            if told is not group:
+                before.append(group)
+                after.append(varied(told, resource_version=revision))
+                state.put(group.key, after[-1])
+        self._note(before, after, changes)
+
+    def _note(
+        self, before: Sequence[ClusterObject], after: Sequence[ClusterObject], changes: list[Change]
+    ) -> None:
+        """Objects of which neither labels nor anything else that others are found by changed."""
+        puts = self._cluster.writes().puts
+        for new in after:
+            puts[new.key] = new
+            changes.append(_change((_MODIFIED, new, None)))
+        if self._has_waiting:
+            edits = (Edit(old, new) for old, new in zip(before, after, strict=True))
+            self._edits.update(zip((new.key for new in after), edits, strict=True))
+
+
+def _pods_of(cluster: Cluster, unit: Unit) -> Mapping[int, Pod]:
+    """By ordinal, the unit's pods, others of its groups among them."""
+    root, state = unit.root, cluster.state
+    if root.key.kind == POD:
+        pod = state.pod(root.key.namespace, root.key.name)
+        return {} if pod is None else {pod.ordinal: pod}
+    if root.is_leaf:
+        return state.members(root.key.namespace, root.key.name).pods
+    found: dict[int, Pod] = {}
+    for leaf in leaves(root):
+        found.update(state.members(leaf.key.namespace, leaf.key.name).pods)
+    return found
+
+
+def _record_of(verdict: Verdict, revision: int, pods: Sequence[Pod], now_us: int) -> DecisionRecord:
+    assigned = verdict.decision.assignments
+    columns = AssignmentColumns(
+        pods[0].namespace,
+        assigned.nodes,
+        tuple([pod.name for pod in pods]),
+        tuple([pod.uid for pod in pods]),
+        assigned.node_index,
+    )
+    return DecisionRecord(
+        id=str(revision),
+        revision=revision,
+        snapshot_revision=verdict.snapshot_revision,
+        decision=verdict.decision,
+        assignments=columns,
+        trace_id=verdict.cycle.trace_id,
+        profile=verdict.profile,
+        create_us=now_us,
+        duration_us=int(verdict.core_seconds * 1_000_000),
+        input=verdict.input,
+    )

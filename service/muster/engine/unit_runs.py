@@ -1,0 +1,94 @@
+"""Runs of small units that are placed whole one after the other, in one step of the event loop, and committed together.
+
+As good as a cycle for each: every unit is decided on what those before it took, and its revision is the next one. The run
+ends at the first unit of which that is not so, which gets a cycle of its own and decides there, on what was committed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import NamedTuple
+
+from muster.core.snapshot import Snapshot
+from muster.core.tree import Unit, leaves
+from muster.engine.cluster import Cluster
+from muster.engine.deciding import Decider, Verdict
+from muster.engine.placed_units import is_undisturbed, leaves_nothing
+from muster.engine.ports import Clock, QueuedUnit
+from muster.engine.units import build_unit
+from muster.model.meta import ObjectKey
+
+_LOG = logging.getLogger(__name__)
+MOST_UNITS = 32
+MOST_SECONDS = 0.002
+
+
+class Placed(NamedTuple):
+    """A unit of a run, in flight still: its row, and the verdict by which all of it has nodes, which are assumed."""
+
+    row: QueuedUnit
+    verdict: Verdict
+
+
+class Left(NamedTuple):
+    """A unit in flight that is to have a cycle of its own, with the trace that it belongs to."""
+
+    row: QueuedUnit
+    caller: str = ""
+
+
+class UnitRuns:
+    """`is_promising`: the last unit was placed whole, so that the next one is likely to be; else it would be decided twice."""
+
+    def __init__(
+        self, cluster: Cluster, clock: Clock, decider: Decider, is_asked_for: Callable[[ObjectKey], bool]
+    ) -> None:
+        self._cluster = cluster
+        self._clock = clock
+        self._decider = decider
+        self._is_asked_for = is_asked_for
+        self.is_promising = True
+
+    def collect(self, row: QueuedUnit) -> tuple[list[Placed], Left | None]:
+        """The units of a run that begins with this one, which was popped; and the one that ended it, popped as well, if any."""
+        run: list[Placed] = []
+        if not self.is_promising or not is_undisturbed(self._cluster):
+            return run, Left(row)
+        queue, until = self._cluster.queue, self._clock.monotonic() + MOST_SECONDS
+        snapshot, revision = self._cluster.feed.flush(), self._cluster.state.revision
+        following: QueuedUnit | None = row
+        while following is not None:
+            caller = queue.take_caller(following.key)
+            verdict = self._verdict(following, snapshot, revision + len(run), caller)
+            if verdict is None:
+                return run, Left(following, caller)
+            run.append(Placed(following, verdict))
+            is_over = len(run) >= MOST_UNITS or self._clock.monotonic() >= until
+            following = None if is_over else queue.pop()
+        return run, None
+
+    def _verdict(self, row: QueuedUnit, snapshot: Snapshot, revision: int, caller: str) -> Verdict | None:
+        """The verdict that places all of the unit; None if it is to have a cycle of its own."""
+        cluster = self._cluster
+        if row.attempts or row.key in cluster.layouts.faults or self._is_asked_for(row.key):
+            return None
+        if cluster.state.get(row.key) is None:
+            return None
+        try:
+            unit = build_unit(cluster, row.key)
+            if not leaves_nothing(cluster, unit) or not self._knows(unit, snapshot):
+                return None
+            verdict = self._decider.at_once(unit, snapshot, revision, caller)
+        except Exception:  # noqa: BLE001 - its own cycle says what is wrong with it
+            _LOG.debug("%s broke in a run, and is tried by itself", row.key, exc_info=True)
+            return None
+        self.is_promising = verdict is not None
+        return verdict
+
+    def _knows(self, unit: Unit, snapshot: Snapshot) -> bool:
+        """Whether the arrays have the signatures of all its pods. They take in no new ones once a unit of the run is assumed."""
+        highest = max(max(leaf.pods.signatures, default=0) for leaf in leaves(unit.root))
+        if highest >= len(snapshot.signatures) and not snapshot.has_assumptions:
+            self._cluster.feed.flush()
+        return highest < len(snapshot.signatures)
