@@ -25,7 +25,7 @@ from typing import Any, TypeVar, cast
 from muster.engine.cluster import Cluster
 from muster.engine.errors import Refusal, ResourceExhaustedError, UnavailableError
 from muster.engine.ports import ClusterWrites
-from muster.engine.replica import ReplicaFeed, Unstored
+from muster.engine.replica import ReplicaFeed, Unstored, pickled
 from muster.engine.side_link import Side, started_side
 from muster.engine.side_process import Asked
 
@@ -33,8 +33,8 @@ MOST_WAITING = 64
 IDLE_SECONDS = 600.0
 MOST_UNSENT = 256
 """Messages that wait for the process to read them, so that its start takes up none of the time of making them."""
-REST_PER_WORK = 1.0
-"""How long what is done ahead of any question pauses for as long as it worked."""
+REST_PER_WORK, REST_WHILE_WRITTEN = 1.0, 50.0
+"""How long what is done ahead of any question pauses for as long as it worked: longer if somebody writes to the cluster."""
 SILENCE_SECONDS = 10.0
 """For how much longer than any of its questions may take the process may say nothing before it is given up."""
 Message = tuple[Any, ...]
@@ -204,12 +204,15 @@ class SideWorker:
         """What the process must hear before it can answer; between two slices others have their turn."""
         unsent: deque[asyncio.Future[None]] = deque()
         try:
-            began = time.monotonic()
+            state, began = feed.cluster.state, time.monotonic()
+            revision = state.revision
             for message in _news(side, feed, self._names):
                 unsent.append(self._sent(side, message))
                 if len(unsent) > MOST_UNSENT:
                     await unsent.popleft()
-                await asyncio.sleep(0 if self._open else REST_PER_WORK * (time.monotonic() - began))
+                rest = REST_PER_WORK if state.revision == revision else REST_WHILE_WRITTEN
+                revision = state.revision
+                await asyncio.sleep(0 if self._open else rest * (time.monotonic() - began))
                 began = time.monotonic()
             while unsent:
                 await unsent.popleft()
@@ -232,8 +235,9 @@ class SideWorker:
 
     def _sent(self, side: Side, message: Message) -> asyncio.Future[None]:
         """Done when the process has read the message, or nearly; messages arrive in their order."""
-        pickled = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
-        return asyncio.get_running_loop().run_in_executor(self._sender, side.pipe.send_bytes, pickled)
+        return asyncio.get_running_loop().run_in_executor(
+            self._sender, side.pipe.send_bytes, pickled(message)
+        )
 
     def _started(self, loop: asyncio.AbstractEventLoop) -> Side:
         if self._is_closed:
