@@ -16,7 +16,7 @@ from muster.engine.layouts import Faults, Layouts, faults_message
 from muster.engine.members import Standing
 from muster.model.group import PodGroup
 from muster.model.meta import GROUP_KINDS, ObjectKey
-from muster.model.pod import Pod
+from muster.model.pod import Pod, PodSpec
 from muster.model.priority import PREEMPT_LOWER_PRIORITY
 
 _COUNTED = (Standing.PENDING, Standing.GATED, Standing.BOUND, Standing.FOREIGN)
@@ -47,6 +47,27 @@ def _invalid(unit: ObjectKey, faults: Faults) -> Decision:
 
 def _clash(state: ClusterState, unit: ObjectKey) -> Decision | None:
     """What two objects of the unit disagree about."""
+    return None if _agree(state, unit) else _first_clash(state, unit)
+
+
+def _agree(state: ClusterState, unit: ObjectKey) -> bool:
+    """Whether they do not, as in nearly every unit; then nothing needs to be told of them."""
+    groups: set[tuple[int, str]] = set()
+    specs: dict[int, PodSpec] = {}
+    for group in subtree(state, unit):
+        spec = group.spec
+        groups.add((spec.priority or 0, spec.preemption_policy or PREEMPT_LOWER_PRIORITY))
+        if isinstance(group, PodGroup):
+            for pod in state.members(group.namespace, group.name).of(*_COUNTED):
+                specs[id(pod.spec)] = pod.spec
+    pods = {
+        (spec.priority or 0, spec.preemption_policy or PREEMPT_LOWER_PRIORITY, spec.scheduler_name)
+        for spec in specs.values()
+    }
+    return len(groups.union(told[:2] for told in pods)) <= 1 and len({told[2] for told in pods}) <= 1
+
+
+def _first_clash(state: ClusterState, unit: ObjectKey) -> Decision | None:
     first: _Holder | None = None
     first_pod: _Holder | None = None
     for holder in _holders(state, unit):
