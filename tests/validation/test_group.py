@@ -183,3 +183,25 @@ def test_a_composite_is_not_taken_for_a_pod_group_with_which_it_shares_its_spec(
         finalizers=leaf.finalizers,
     )
     assert [fault.field for fault in validate(composite, rules)] == ["spec.workloadRef"]
+
+
+def test_a_parent_needs_a_workload_though_a_group_without_one_was_right_without_a_workload() -> None:
+    rules = Rules()
+    alone = with_group_spec(POD_GROUP, workload_ref=None, parent_composite_pod_group_name="")
+    below = with_group_spec(alone, parent_composite_pod_group_name="root")
+
+    assert validate(alone, rules) == []
+    assert [fault.field for fault in validate(below, rules)] == ["spec.workloadRef"]
+    assert validate(replace(alone, name="next"), rules) == []
+
+
+def test_a_wrong_parent_of_a_group_that_shares_all_else_with_a_right_one_is_found() -> None:
+    rules = Rules()
+    reference = WorkloadReference("w", "t")
+    right, wrong = (
+        with_group_spec(POD_GROUP, workload_ref=reference, parent_composite_pod_group_name=parent)
+        for parent in ("root", "a b")
+    )
+
+    assert validate(right, rules) == []
+    assert [fault.field for fault in validate(wrong, rules)] == ["spec.parentCompositePodGroupName"]

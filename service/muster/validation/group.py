@@ -6,7 +6,7 @@ several objects of a hierarchy is checked when it is scheduled, since objects ma
 
 from __future__ import annotations
 
-from muster.model.group import DisruptionMode, Group, PodGroup, SchedulingPolicy, WorkloadReference
+from muster.model.group import DisruptionMode, Group, GroupSpec, PodGroup, SchedulingPolicy, WorkloadReference
 from muster.model.meta import COMPOSITE_POD_GROUP, POD_GROUP
 from muster.model.names import dns_label_fault, dns_subdomain_fault, label_key_fault
 from muster.validation.fields import Faults, least_faults, name_faults, optional_name_faults
@@ -24,9 +24,7 @@ def group_faults(group: Group) -> Faults:
     kind = POD_GROUP if isinstance(group, PodGroup) else COMPOSITE_POD_GROUP
     spec = group.spec
     yield from metadata_faults(kind, group)
-    yield from optional_name_faults(
-        "spec.parentCompositePodGroupName", spec.parent_composite_pod_group_name, dns_subdomain_fault
-    )
+    yield from _parent_faults(spec)
     yield from _reference_faults(kind, group)
     yield from policy_faults("spec", kind, spec.scheduling_policy)
     yield from topology_faults("spec", spec.topology)
@@ -35,7 +33,7 @@ def group_faults(group: Group) -> Faults:
 
 
 class GroupRules:
-    """Validates many groups, of many calls: those that share all but their names with a right one are looked at no more.
+    """Validates many groups, of many calls: those that share all but names and parents with a right one are looked at no more.
 
     Keeps what it has seen alive, in bounded number.
     """
@@ -45,17 +43,26 @@ class GroupRules:
 
     def group_faults(self, group: Group) -> tuple[Violation, ...]:
         """All faults of a group, without its name in their texts."""
+        spec = group.spec
         shared = (
             type(group),
             group.namespace,
-            id(group.spec),
+            id(spec.scheduling_policy),
+            id(spec.workload_ref),
+            id(spec.topology),
+            id(spec.disruption_mode),
+            spec.priority_class_name,
+            spec.priority,
+            spec.preemption_policy,
             id(group.labels),
             id(group.annotations),
             id(group.owner_references),
             id(group.finalizers),
         )
-        if shared in self._right:
-            return tuple(identity_faults(group))
+        if shared in self._right and (
+            spec.workload_ref is not None or not spec.parent_composite_pod_group_name
+        ):
+            return (*identity_faults(group), *_parent_faults(spec))
         faults = tuple(group_faults(group))
         if not faults:
             if len(self._right) >= _MOST_REMEMBERED:
@@ -100,6 +107,11 @@ def disruption_faults(path: str, kind: str, mode: DisruptionMode | None, policy:
         yield Violation(
             path, INVALID, "must not be all with the basic policy, whose pods are scheduled singly"
         )
+
+
+def _parent_faults(spec: GroupSpec) -> Faults:
+    name = spec.parent_composite_pod_group_name
+    yield from optional_name_faults("spec.parentCompositePodGroupName", name, dns_subdomain_fault)
 
 
 def _reference_faults(kind: str, group: Group) -> Faults:

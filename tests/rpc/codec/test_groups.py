@@ -62,8 +62,24 @@ def test_children_of_one_parent_share_their_spec() -> None:
     assert children[0].spec is children[1].spec
 
 
+def test_groups_that_differ_in_their_parents_are_of_one_shape() -> None:
+    decoder = GroupDecoder()
+    groups = [
+        replace(POD_GROUP, spec=replace(POD_GROUP.spec, parent_composite_pod_group_name=parent))
+        for parent in ("", "one", "other", "one", "")
+    ]
+
+    decoded = [decoder.pod_group(_message(group)) for group in groups]
+
+    assert decoded == groups
+    assert len(decoder._pod_groups._known) == 1
+    assert decoded[1].labels is decoded[2].labels
+
+
 def test_the_message_is_the_same_after_it_was_decoded() -> None:
-    message = _message(replace(POD_GROUP, uid="u", resource_version=7))
+    whole = replace(POD_GROUP, uid="u", resource_version=7)
+    spec = replace(whole.spec, parent_composite_pod_group_name="root")
+    message = _message(replace(whole, spec=spec))
     before = pb.PodGroup()
     before.CopyFrom(message)
 
@@ -79,4 +95,4 @@ def test_a_decoder_that_is_full_goes_on(monkeypatch: pytest.MonkeyPatch) -> None
     groups = [replace(POD_GROUP, labels={"own": str(index)}) for index in range(5)]
 
     assert [decoder.pod_group(_message(group)) for group in groups] == groups
-    assert len(decoder._pod_groups) <= 2
+    assert len(decoder._pod_groups._known) <= 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from muster.model.group import (
     AllDisruption,
@@ -17,7 +17,7 @@ from muster.model.group import (
     SingleDisruption,
     WorkloadReference,
 )
-from muster.model.variations import variation
+from muster.model.variations import variation, varied
 from muster.rpc.codec.meta import (
     NO_IDENTITY,
     Identity,
@@ -42,47 +42,68 @@ _MOST_SHAPES = 4_096
 _LONGEST_SHAPE = 4_096
 """In bytes: more than names, a policy and some labels is nobody's shape but its own."""
 
-_OWN_FIELDS = ("name", "uid", "resource_version")
+_OWN_FIELDS = ("name", "uid", "resource_version", "spec")
 _individual_pod_group = variation(PodGroup, *_OWN_FIELDS)
 _individual_composite = variation(CompositePodGroup, *_OWN_FIELDS)
 
 
 class GroupDecoder:
-    """Decodes groups and remembers their shapes over calls, in bounded number: most differ in their names alone.
+    """Decodes groups and remembers their shapes over calls, in bounded number: most differ in names and parents alone.
 
-    Groups of one shape share their spec, their labels and all else by reference.
+    Groups of one shape share their labels and all else by reference; their spec too, if they have the same parent.
     """
 
     def __init__(self) -> None:
-        self._pod_groups: dict[bytes, PodGroup] = {}
-        self._composites: dict[bytes, CompositePodGroup] = {}
+        self._pod_groups = _Shapes(decode_pod_group)
+        self._composites = _Shapes(decode_composite)
 
     def pod_group(self, message: pb.PodGroup) -> PodGroup:
         """The PodGroup that a message describes."""
-        return _individual_pod_group(*_shape(self._pod_groups, message, decode_pod_group))
+        return _individual_pod_group(*self._pod_groups.of(message))
 
     def composite(self, message: composite_pb.CompositePodGroup) -> CompositePodGroup:
         """The CompositePodGroup that a message describes."""
-        return _individual_composite(*_shape(self._composites, message, decode_composite))
+        return _individual_composite(*self._composites.of(message))
 
 
-def _shape(
-    shapes: dict[bytes, Known], message: GroupMessage, decode: Callable[[GroupMessage], Known]
-) -> tuple[Known, str, str, int]:
-    """The group without what it has for itself, and that: name, uid and revision. The message is the same afterwards."""
-    meta = message.metadata
-    own: Identity = (meta.name, meta.uid, meta.resource_version)
-    set_identity(meta, own, NO_IDENTITY)
-    shape_bytes = message.SerializePartialToString()
-    shape = shapes.get(shape_bytes)
-    if shape is None:
-        if len(shapes) >= _MOST_SHAPES:
-            shapes.clear()
-        shape = decode(message)
-        if len(shape_bytes) <= _LONGEST_SHAPE:
-            shapes[shape_bytes] = shape
-    set_identity(meta, own, own)
-    return shape, *own
+class _Shapes(Generic[GroupMessage, Known]):
+    """Groups of one kind by their bytes without what each has for itself. `last`: a spec with a parent, and of what it was made."""
+
+    def __init__(self, decode: Callable[[GroupMessage], Known]) -> None:
+        self._decode: Callable[[GroupMessage], Known] = decode
+        self._known: dict[bytes, Known] = {}
+        self._last = (GroupSpec(), "", GroupSpec())
+
+    def of(self, message: GroupMessage) -> tuple[Known, str, str, int, GroupSpec]:
+        """The shape, and the group's own: name, uid, revision and spec. The message is the same afterwards."""
+        meta, parent = message.metadata, message.spec.parent_composite_pod_group_name
+        own: Identity = (meta.name, meta.uid, meta.resource_version)
+        set_identity(meta, own, NO_IDENTITY)
+        if parent:
+            message.spec.parent_composite_pod_group_name = ""
+        shape = self._shape(message)
+        set_identity(meta, own, own)
+        if not parent:
+            return shape, *own, shape.spec
+        message.spec.parent_composite_pod_group_name = parent
+        return shape, *own, self._below(parent, shape.spec)
+
+    def _shape(self, message: GroupMessage) -> Known:
+        shape_bytes = message.SerializePartialToString()
+        shape = self._known.get(shape_bytes)
+        if shape is None:
+            if len(self._known) >= _MOST_SHAPES:
+                self._known.clear()
+            shape = self._decode(message)
+            if len(shape_bytes) <= _LONGEST_SHAPE:
+                self._known[shape_bytes] = shape
+        return shape
+
+    def _below(self, parent: str, spec: GroupSpec) -> GroupSpec:
+        """The spec with a parent; groups of one tree mostly come one after the other."""
+        if self._last[0] is not spec or self._last[1] != parent:
+            self._last = (spec, parent, varied(spec, parent_composite_pod_group_name=parent))
+        return self._last[2]
 
 
 def decode_pod_group(message: pb.PodGroup) -> PodGroup:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from muster.model.group import DisruptionMode, GroupSpec, SchedulingPolicy, SingleDisruption
+from muster.model.variations import variation
 from muster.validation.admission.priority_classes import PriorityClasses, resolve_priority
 from muster.validation.admission.results import Faults, immutable
 from muster.validation.violations import Violation
 
 DEFAULT_DISRUPTION_MODE = DisruptionMode(single=SingleDisruption())
+
+_resolved = variation(GroupSpec, "disruption_mode", "priority_class_name", "priority", "preemption_policy")
 
 _IMMUTABLE_FIELDS = {
     "parent_composite_pod_group_name": "spec.parentCompositePodGroupName",
@@ -27,9 +30,8 @@ def new_group_spec(sent: GroupSpec, classes: PriorityClasses) -> GroupSpec | Vio
     resolved = resolve_priority("spec", sent, classes)
     if isinstance(resolved, Violation):
         return resolved
-    return replace(
-        sent, disruption_mode=sent.disruption_mode or DEFAULT_DISRUPTION_MODE, **resolved._asdict()
-    )
+    mode = sent.disruption_mode or DEFAULT_DISRUPTION_MODE
+    return _resolved(sent, mode, *resolved)
 
 
 def merge_group_spec(sent: GroupSpec, stored: GroupSpec) -> GroupSpec | Faults:
