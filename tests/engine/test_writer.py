@@ -10,7 +10,8 @@ import pytest
 
 from muster.engine.cluster_service import ClusterService
 from muster.engine.ports import ClusterWrites
-from muster.engine.writer import GATHER_SECONDS, GATHER_SECONDS_A_CALLER, QUIET_TURNS, Writer
+from muster.engine.writer import CYCLE_SECONDS, GATHER_SECONDS, GATHER_SECONDS_A_CALLER, QUIET_TURNS, Writer
+from muster.model.meta import NODE, ObjectKey
 from muster.store.store import SqlStore
 from tests.engine.started_registry import OVER, put, started_with_a_node
 from tests.fakes.clock import FakeClock
@@ -91,6 +92,38 @@ async def test_a_call_by_itself_waits_for_no_time_to_pass(
         await service.durable()
 
     assert store.revisions == [1]
+
+
+async def test_a_unit_that_is_placed_soon_is_written_once_with_its_nodes(
+    service: ClusterService, store: CountingStore
+) -> None:
+    write(service, "new")
+    with service.cluster.cycle_of(ObjectKey(NODE, "", "new")):
+        durable = asyncio.create_task(service.durable())
+        await asyncio.sleep(CYCLE_SECONDS / 5)
+        write(service, "placed")
+    await durable
+
+    assert store.revisions == [2]
+
+
+async def test_a_unit_that_takes_long_to_place_holds_nobody_up(
+    service: ClusterService, store: CountingStore
+) -> None:
+    write(service, "new")
+    with service.cluster.cycle_of(ObjectKey(NODE, "", "new")):
+        async with asyncio.timeout(SOON):
+            await service.durable()
+
+    assert store.revisions == [1]
+
+
+async def test_a_unit_that_is_stored_already_is_not_waited_for(
+    service: ClusterService, store: CountingStore
+) -> None:
+    with service.cluster.cycle_of(ObjectKey(NODE, "", "kept")):
+        write(service, "other")
+        assert service.cluster.about_to_write is None
 
 
 async def test_a_loop_that_does_not_cease_to_write_is_answered_in_time(

@@ -175,7 +175,8 @@ class CycleRunner:
         try:
             if row.attempts and self._fails_as_before(row):
                 return
-            await self._decide_and_commit(row, caller)
+            with self._cluster.cycle_of(row.key):
+                await self._decide_and_commit(row, caller)
         except Exception as error:  # noqa: BLE001 - one failing plugin spoils only its own unit
             _LOG.exception("the cycle of %s broke", row.key)
             if self._stopping:

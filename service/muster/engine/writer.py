@@ -29,6 +29,8 @@ QUIET_TURNS = 3
 QUIET_TURNS_ALONE = 1
 """For a caller who is alone, as the one before was; turns may take milliseconds, while cycles run."""
 MOST_GATHERED = 512
+CYCLE_SECONDS = 0.05
+"""The longest time that a transaction waits for a worker to place a unit which came with it: its pods are then written once."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -115,6 +117,7 @@ class Writer:
             self._wake.clear()
             while self._dirty:
                 await self._gather()
+                await self._await_cycles()
                 await self._commit_once()
             if self._closing:
                 return
@@ -136,6 +139,12 @@ class Writer:
                 break
             await asyncio.sleep(0)
         self._last_callers = callers or self._last_callers
+
+    async def _await_cycles(self) -> None:
+        """Wait a little for the decisions on large units of which the transaction has the objects."""
+        coming = [over for each in self._dirty.values() if (over := each.about_to_write) is not None]
+        if coming:
+            await asyncio.wait(coming, timeout=CYCLE_SECONDS)
 
     async def _commit_once(self) -> None:
         clusters, self._dirty = self._dirty, {}
