@@ -63,7 +63,7 @@ def test_a_connection_that_is_given_up_takes_its_transaction_along_though_an_err
     row = (1, "Apply", None, b"", b"", 0)
     # What is kept of the error keeps the frames that it went through, and all that they hold, until the test ends.
     with pytest.raises(IntegrityError) as _kept, database.write() as connection:
-        database.bulk.run(connection, [Statement(Act.INSERT, requests, [row])])
+        database.bulk.run(connection, [Statement.of_rows(Act.INSERT, requests, [row])])
     breaks_once(store, "commit", OperationalError("COMMIT", {}, Exception("disk I/O error")))
 
     with pytest.raises(StoreUnavailableError):

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from enum import Enum, auto
 from typing import Any
 
 from sqlalchemy import Connection, event
 from sqlalchemy.exc import OperationalError
 
-from muster.store.bulk import Row
-from muster.store.sqlite import SqliteBulk, _Statement
+from muster.store.bulk import Statement
+from muster.store.sqlite_bulk import SqliteBulk
 from muster.store.store import SqlStore
 
 MOST_PAGES = 10**9
@@ -50,9 +50,9 @@ class CountedBulk(SqliteBulk):
         super().__init__()
         self._executed = executed
 
-    def _run(self, connection: Connection, statement: _Statement, rows: Sequence[Row]) -> int:
+    def _run(self, connection: Connection, statement: Statement) -> int:
         self._executed()
-        return super()._run(connection, statement, rows)
+        return super()._run(connection, statement)
 
 
 class FaultyStore(SqlStore):

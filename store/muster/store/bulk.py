@@ -1,7 +1,7 @@
 """Many rows in one statement: the seam between the two databases on the hot path.
 
-A row is a tuple with a value for every column of its table, in the table's order. `sqlite` sends rows to the driver's
-executemany, `postgresql` sends columns as arrays; both compile a statement once and keep its text.
+A statement has its rows in columns: that a column has the same value in all of them is seen at a glance then, and both
+databases are sent such a value once. Both compile a statement once and keep its text.
 """
 
 from __future__ import annotations
@@ -9,13 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum, auto
-from typing import NamedTuple, Protocol
+from functools import cache
+from itertools import chain
+from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy import Connection, Table
 from sqlalchemy.exc import DBAPIError
 
 SqlValue = int | str | bytes | None
 Row = tuple[SqlValue, ...]
+"""A value for every column of a table, in the table's order."""
+Column = Sequence[Any]
+"""A value for every row."""
+Block = Sequence[Column]
+"""Rows in columns; at least one."""
 
 
 class Act(Enum):
@@ -32,12 +39,62 @@ class Act(Enum):
 
 
 class Statement(NamedTuple):
-    """`columns` are those that an update sets, whose rows have all of the table's columns all the same."""
+    """An act on rows, which are those of all blocks.
+
+    A block has all columns of the table in its order, or a deletion's keys. changed: the columns that an update sets.
+    """
 
     act: Act
     table: Table
-    rows: Sequence[Row]
-    columns: tuple[str, ...] = ()
+    blocks: Sequence[Block]
+    changed: tuple[str, ...] = ()
+
+    @classmethod
+    def of_rows(cls, act: Act, table: Table, rows: Sequence[Row]) -> Statement:
+        return cls(act, table, [list(zip(*rows, strict=True))] if rows else [])
+
+    @property
+    def row_count(self) -> int:
+        """How many rows there are."""
+        return sum(len(block[0]) for block in self.blocks)
+
+    def joined(self) -> Block:
+        """All rows in one block; there must be some."""
+        if len(self.blocks) == 1:
+            return self.blocks[0]
+        return [list(chain.from_iterable(parts)) for parts in zip(*self.blocks, strict=True)]
+
+    def parts(self, rows: int) -> Sequence[Statement]:
+        """The same in statements of one block, in which each block with at least so many rows stays alone."""
+        if len(self.blocks) <= 1:
+            return [self] if self.blocks else []
+        small = [block for block in self.blocks if len(block[0]) < rows]
+        blocks = [block for block in self.blocks if len(block[0]) >= rows]
+        if small:
+            blocks.append(self._replace(blocks=small).joined())
+        return [self._replace(blocks=[block]) for block in blocks]
+
+    def given(self, block: Block) -> dict[str, Column]:
+        """The columns that the act is about, by name: an update's are its keys and those that it sets."""
+        keys = key_names(self.table)
+        if self.act is Act.DELETE:
+            return dict(zip(keys, block, strict=True))
+        given = dict(zip(column_names(self.table), block, strict=True))
+        if self.changed:
+            return {name: given[name] for name in (*keys, *self.changed)}
+        return given
+
+
+@cache
+def column_names(table: Table) -> tuple[str, ...]:
+    """The names of a table's columns, for which SQLAlchemy takes longer than a small statement."""
+    return tuple(table.columns.keys())
+
+
+@cache
+def key_names(table: Table) -> tuple[str, ...]:
+    """The names of a table's primary key."""
+    return tuple(table.primary_key.columns.keys())
 
 
 class Claim(NamedTuple):

@@ -6,20 +6,22 @@ The log tells what a write does to a pod: one that it ADDED is inserted, any oth
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, compress
+from operator import itemgetter
 
 from sqlalchemy import Connection, Table
 
-from muster.engine.ports import Change, ClusterWrites, EventType, FencedError
+from muster.engine.ports import ClusterWrites, EventType, FencedError
 from muster.model.pod import Pod
 from muster.store.bulk import Act, Bulk, Row, Statement
 from muster.store.decisions import assignment_row, decision_row
 from muster.store.objects import Bodies, object_keys, object_rows
 from muster.store.queue import key_rows, pending_rows, unit_rows, wait_rows
 from muster.store.requests import request_rows
-from muster.store.revisions import revision_row
-from muster.store.rows import CommittedPods, PodRows
+from muster.store.revisions import LoggedPods, in_columns, revision_rows
+from muster.store.rows import PodColumns, PodRows
 from muster.store.tables import (
     POD_CHANGES,
     assignments,
@@ -34,6 +36,8 @@ from muster.store.tables import (
     revisions,
 )
 
+_revision_of = itemgetter(1)
+
 
 def _by_table() -> defaultdict[Table, list[Row]]:
     return defaultdict(list)
@@ -46,57 +50,75 @@ class CommitRows:
     deleted: defaultdict[Table, list[Row]] = field(default_factory=_by_table)
     inserted: defaultdict[Table, list[Row]] = field(default_factory=_by_table)
     upserted: defaultdict[Table, list[Row]] = field(default_factory=_by_table)
-    updated_pods: list[Row] = field(default_factory=list)
+    inserted_pods: list[PodColumns] = field(default_factory=list)
+    updated_pods: list[PodColumns] = field(default_factory=list)
 
     def add(self, connection: Connection, cluster_id: int, writes: ClusterWrites, maker: PodRows) -> None:
         """Take in the writes of one cluster. Reads, if at all, which shared values are stored."""
         bodies = Bodies()
-        changes = list(chain.from_iterable(entry.changes for entry in writes.entries))
-        written = [pod for pod in writes.puts.values() if type(pod) is Pod]
-        logged = [pod for _, pod, _ in changes if type(pod) is Pod]
-        committed = CommittedPods(connection, maker, written + logged)
+        together = in_columns(connection, maker, writes.entries)
+        self._add_pods(connection, cluster_id, writes, together, maker)
         for table, rows in maker.take_values():
             self.inserted[table] += rows
-        self._add_pods(cluster_id, writes, changes, written, committed)
         self._add_objects(cluster_id, writes, bodies)
         self._add_queue(cluster_id, writes)
         self._add_decisions(cluster_id, writes)
         self.upserted[requests] += request_rows(cluster_id, writes.requests)
-        self.inserted[revisions] += [
-            revision_row(cluster_id, entry, committed, bodies) for entry in writes.entries
-        ]
+        entries = chain.from_iterable(revision_rows(cluster_id, one, bodies) for one in together)
+        self.inserted[revisions] += sorted(entries, key=_revision_of)
 
     def run(self, connection: Connection, bulk: Bulk) -> None:
         """Execute. Deletes come first, since a name may go and come again in one commit."""
+        updates = Statement(Act.UPDATE, pods, self.updated_pods, POD_CHANGES)
         changed = bulk.run(
             connection,
             [
-                *(Statement(Act.DELETE, table, keys) for table, keys in self.deleted.items()),
-                *(Statement(Act.INSERT, table, rows) for table, rows in self.inserted.items()),
-                *(Statement(Act.UPSERT, table, rows) for table, rows in self.upserted.items()),
-                Statement(Act.UPDATE, pods, self.updated_pods, POD_CHANGES),
+                *(Statement.of_rows(Act.DELETE, table, keys) for table, keys in self.deleted.items()),
+                *(Statement.of_rows(Act.INSERT, table, rows) for table, rows in self.inserted.items()),
+                Statement(Act.INSERT, pods, self.inserted_pods),
+                *(Statement.of_rows(Act.UPSERT, table, rows) for table, rows in self.upserted.items()),
+                updates,
             ],
         )
-        if changed != len(self.updated_pods):
+        if changed != updates.row_count:
             raise FencedError("the store lacks pods that were to be changed: load the cluster again")
 
     def _add_pods(
         self,
+        connection: Connection,
         cluster_id: int,
         writes: ClusterWrites,
-        changes: list[Change],
-        written: list[Pod],
-        committed: CommittedPods,
+        together: list[LoggedPods],
+        maker: PodRows,
     ) -> None:
-        added = _ordinals(changes, EventType.ADDED)
-        gone = _ordinals(changes, EventType.DELETED)
+        """What is written of a pod is mostly what the log has of it, and then its columns are the log's."""
+        added = _ordinals(together, EventType.ADDED)
+        gone = _ordinals(together, EventType.DELETED)
         gone.update(pod.ordinal for pod in writes.removed.values() if type(pod) is Pod)
-        new = [pod for pod in written if pod.ordinal in added] if added else []
-        self.inserted[pods] += committed.rows(new)
-        if len(new) < len(written):
-            old = [pod for pod in written if pod.ordinal not in added] if new else written
-            self.updated_pods += committed.rows(old)
         self.deleted[pods] += [(cluster_id, ordinal) for ordinal in sorted(gone)]
+        written = {id(pod): pod for pod in writes.puts.values() if type(pod) is Pod}
+        for one in together:
+            places = [place for place, pod in enumerate(one.pods) if written.pop(id(pod), None) is not None]
+            self._add_columns(
+                one.columns if len(places) == len(one.pods) else _some(one.columns, places), added
+            )
+        if written:
+            self._add_columns(maker.columns(connection, list(written.values())), added)
+
+    def _add_columns(self, columns: PodColumns, added: set[int]) -> None:
+        """Of pods; those that were added are new to the store."""
+        if not columns or not columns[0]:
+            return
+        are_new = list(map(added.__contains__, columns[1]))
+        if all(are_new):
+            self.inserted_pods.append(columns)
+        elif not any(are_new):
+            self.updated_pods.append(columns)
+        else:
+            new = [place for place, is_new in enumerate(are_new) if is_new]
+            old = [place for place, is_new in enumerate(are_new) if not is_new]
+            self.inserted_pods.append(_some(columns, new))
+            self.updated_pods.append(_some(columns, old))
 
     def _add_objects(self, cluster_id: int, writes: ClusterWrites, bodies: Bodies) -> None:
         gone = [key for key in writes.removed if key not in writes.puts]
@@ -130,6 +152,14 @@ class CommitRows:
                 self.inserted[assignments].append(assigned)
 
 
-def _ordinals(changes: list[Change], wanted: EventType) -> set[int]:
+def _ordinals(together: list[LoggedPods], wanted: EventType) -> set[int]:
     """Of the pods to which this happened."""
-    return {pod.ordinal for event, pod, _ in changes if event is wanted and type(pod) is Pod}
+    ordinals: set[int] = set()
+    for one in together:
+        if wanted in one.types:
+            ordinals.update(compress(one.columns[1], map(wanted.__eq__, one.types)))
+    return ordinals
+
+
+def _some(columns: PodColumns, places: Sequence[int]) -> PodColumns:
+    return [list(map(column.__getitem__, places)) for column in columns]

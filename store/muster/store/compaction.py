@@ -240,7 +240,7 @@ def forget_unused(
         left = replace(left, statuses=some[VALUES_AT_ONCE:])
     gone = [value for value in some[:VALUES_AT_ONCE] if value[0] not in used]
     keys = [(cluster_id, value_id) for value_id, _ in gone]
-    bulk.run(connection, [Statement(Act.DELETE, table, keys)])
+    bulk.run(connection, [Statement.of_rows(Act.DELETE, table, keys)])
     is_more = left.specs or left.metadata or left.statuses
     return left if is_more else None, table, [digest for _, digest in gone]
 

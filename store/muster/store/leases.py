@@ -38,7 +38,7 @@ def acquire(connection: Connection, bulk: Bulk, wanted: Sequence[str]) -> dict[s
         held = {cluster: (token, commits) for cluster, token, commits in rows}
         raised = [(cluster, *held.get(cluster, (0, 0))) for cluster in some]
         rows_to_be = [(name, owner, token + 1, commits, None) for name, token, commits in raised]
-        bulk.run(connection, [Statement(Act.UPSERT, leases, rows_to_be)])
+        bulk.run(connection, [Statement.of_rows(Act.UPSERT, leases, rows_to_be)])
         tokens |= {name: token + 1 for name, token, _ in raised}
     return tokens
 

@@ -31,7 +31,7 @@ from sqlalchemy import (
     Text,
 )
 
-from muster.store.bulk import Act, Claim, Claimed, Row, SqlValue, Statement, wrapped_errors
+from muster.store.bulk import Act, Claim, Claimed, SqlValue, Statement, wrapped_errors
 
 COPIED_ROWS = 500
 # For the writer's session. A literal is written for `standard_conforming_strings`. The plans of a statement that finds
@@ -74,22 +74,22 @@ class PostgresBulk:
         script: list[str] = []
         concerned = 0
         for one in statements:
-            if one.act is Act.INSERT and len(one.rows) >= COPIED_ROWS:
+            if one.act is Act.INSERT and one.row_count >= COPIED_ROWS:
                 if script:
                     _executed(connection, script)
                     script = []
-                concerned = _copy(connection, one.table, one.rows)
-            elif one.rows:
+                concerned = _copy(connection, one)
+            elif one.row_count:
                 script.append(_statement(connection, one))
         if script:
             concerned = _executed(connection, script).command_tuples or 0
-        return concerned if statements and statements[-1].rows else 0
+        return concerned if statements and statements[-1].row_count else 0
 
 
 def _statement(connection: Connection, statement: Statement) -> str:
     """The execution of a statement on its rows."""
     given = _Given(statement)
-    key = (statement.act, statement.table.name, statement.columns, given.varying)
+    key = (statement.act, statement.table.name, statement.changed, given.varying)
     name = _prepared(connection, key, lambda: (given.types, _MAKERS[statement.act](statement, given)))
     return _execution(name, given.literals)
 
@@ -138,18 +138,18 @@ class _Given:
         self._values: dict[str, str] = {}
         varying: list[str] = []
         arrays: list[str] = []
-        for column, values in _columns(statement):
-            of = _TYPES[type(column.type)]
+        for name, values in statement.given(statement.joined()).items():
+            of = _TYPES[type(statement.table.columns[name].type)]
             parameter = f"${len(self.literals) + 1}"
             if values.count(values[0]) == len(values):
                 self.literals.append(_literal(values[0]))
                 self.types.append(of)
-                self._values[column.name] = parameter
+                self._values[name] = parameter
             else:
                 self.literals.append(_quoted(_array(of, values)))
                 self.types.append(f"{of}[]")
-                self._values[column.name] = f"given.{column.name}"
-                varying.append(column.name)
+                self._values[name] = f"given.{name}"
+                varying.append(name)
                 arrays.append(parameter)
         self.varying = tuple(varying)
         self.source = f"unnest({', '.join(arrays)}) AS given ({', '.join(varying)})" if varying else ""
@@ -201,7 +201,7 @@ def _upsert(statement: Statement, given: _Given) -> str:
 
 def _update(statement: Statement, given: _Given) -> str:
     table = statement.table
-    return f"UPDATE {table.name} SET {given.changes(statement.columns)} FROM {given.joined(table)}"  # noqa: S608
+    return f"UPDATE {table.name} SET {given.changes(statement.changed)} FROM {given.joined(table)}"  # noqa: S608
 
 
 def _delete(statement: Statement, given: _Given) -> str:
@@ -239,17 +239,6 @@ SELECT counted.cluster, counted.commits, raised.id FROM counted LEFT JOIN raised
 """Of each claim that holds: the cluster, the count of commits and the cluster's id, all in one statement."""
 
 
-def _columns(statement: Statement) -> Iterator[tuple[Column[Any], tuple[SqlValue, ...]]]:
-    """The columns that the statement names, each with its values."""
-    table = statement.table
-    keys = list(table.primary_key.columns)
-    columns = keys if statement.act is Act.DELETE else list(table.columns)
-    wanted = {*statement.columns, *(key.name for key in keys)} if statement.columns else None
-    for column, values in zip(columns, zip(*statement.rows, strict=True), strict=True):
-        if wanted is None or column.name in wanted:
-            yield column, values
-
-
 def _claimed(answer: PGresult) -> Iterator[tuple[str, Claimed]]:
     """The rows of the claim's statement."""
     for row in range(answer.ntuples):
@@ -262,17 +251,18 @@ def _session(connection: Connection) -> psycopg.Connection[Any]:
     return cast_to("psycopg.Connection[Any]", connection.connection.dbapi_connection)
 
 
-def _copy(connection: Connection, table: Table, rows: Sequence[Row]) -> int:
+def _copy(connection: Connection, statement: Statement) -> int:
+    table = statement.table
     names = sql.SQL(", ").join(map(sql.Identifier, table.columns.keys()))
-    statement = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(table.name), names)
+    command = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(table.name), names)
     with (
         wrapped_errors(connection, "COPY", psycopg.Error),
         _session(connection).cursor() as cursor,
-        cursor.copy(statement) as copy,
+        cursor.copy(command) as copy,
     ):
-        for row in rows:
+        for row in zip(*statement.joined(), strict=True):
             copy.write_row(row)
-    return len(rows)
+    return statement.row_count
 
 
 def _message(text: str) -> bytes:

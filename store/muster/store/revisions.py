@@ -6,9 +6,9 @@ hundred KiB; a few pods are in it as the rows of their table, which takes a frac
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import groupby, repeat
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, groupby, repeat
+from typing import Any, NamedTuple
 
 import msgspec
 from sqlalchemy import Connection, select
@@ -34,7 +34,7 @@ from muster.store.columns import (
     unpack_words,
 )
 from muster.store.objects import Bodies, decode_object
-from muster.store.rows import CommittedPods, PodColumns, pods_of_rows
+from muster.store.rows import PodColumns, PodRows, pods_of_rows
 from muster.store.tables import revisions
 from muster.store.values import SharedValues, UsedIds, values_by_id
 
@@ -72,7 +72,7 @@ class PackedObject(msgspec.Struct, array_like=True, frozen=True):
 class PlainPods(msgspec.Struct, array_like=True, frozen=True):
     """A few pods' changes; `rows` have the columns of the table."""
 
-    types: list[int]
+    types: Sequence[int]
     rows: list[tuple[Any, ...]]
     previous_labels: dict[int, dict[str, str]]
 
@@ -89,8 +89,6 @@ class Body(msgspec.Struct, array_like=True, frozen=True):
     plain_pods: PlainPods | None = None
 
 
-PodChange = tuple[EventType, Pod, dict[str, str] | None]
-
 FEW_PODS = 64
 """Up to here, columns would save little room for the time that packing each of them takes."""
 
@@ -99,48 +97,105 @@ _decode_body = msgspec.msgpack.Decoder(Body).decode
 _decode_uses = msgspec.msgpack.Decoder(tuple[list[int], list[int], list[int]]).decode
 
 
-def revision_row(cluster_id: int, entry: LogEntry, committed: CommittedPods, bodies: Bodies) -> Row:
-    """The row of an entry, whose pods are among those committed."""
-    runs, pods, others = _split(entry.changes)
-    packed, plain = None, None
-    uses: tuple[list[int], ...] = ([], [], [])
-    if pods:
-        columns = committed.columns([pod for _, pod, _ in pods])
-        if len(pods) > FEW_PODS:
-            packed = _pack(pods, columns)
+class Logged(NamedTuple):
+    """An entry taken apart: its pods, what happened to each, and its other changes. `runs` are those of a body."""
+
+    entry: LogEntry
+    runs: list[int]
+    pods: Sequence[Pod]
+    types: Sequence[EventType]
+    previous_labels: dict[int, dict[str, str]]
+    others: list[Change]
+
+
+def logged(entry: LogEntry) -> Logged:
+    """The entry, taken apart."""
+    changes = entry.changes
+    runs: list[int] = []
+    own: list[Change] = []
+    others: list[Change] = []
+    start = 0
+    for is_pod, run in groupby([type(changed) is Pod for _, changed, _ in changes]):
+        end = start + len(list(run))
+        runs += [0, end - start] if is_pod and not runs else [end - start]
+        (own if is_pod else others).extend(changes[start:end])
+        start = end
+    types, pods, labels = zip(*own, strict=True) if own else ((), (), ())
+    had_others = labels.count(None) < len(labels)
+    previous = {place: one for place, one in enumerate(labels) if one is not None} if had_others else {}
+    return Logged(entry, runs, pods, types, previous, others)
+
+
+class LoggedPods:
+    """Entries, and their pods in columns, one entry's after another's: both table and log take them."""
+
+    def __init__(self, connection: Connection, maker: PodRows, entries: Sequence[Logged]) -> None:
+        self.entries = entries
+        self.pods: list[Pod] = [*chain.from_iterable(one.pods for one in entries)]
+        self.types: list[EventType] = [*chain.from_iterable(one.types for one in entries)]
+        self.columns: PodColumns = maker.columns(connection, self.pods) if self.pods else []
+
+
+def in_columns(connection: Connection, maker: PodRows, entries: Iterable[LogEntry]) -> list[LoggedPods]:
+    """All of the entries: those with many pods by themselves, those with few together."""
+    few: list[Logged] = []
+    apart: list[LoggedPods] = []
+    for one in map(logged, entries):
+        if len(one.pods) > FEW_PODS:
+            apart.append(LoggedPods(connection, maker, [one]))
         else:
-            plain = PlainPods([kind for kind, _, _ in pods], list(zip(*columns, strict=True)), _labels(pods))
-        uses = tuple(sorted(set(column)) for column in columns[-3:])
+            few.append(one)
+    return [LoggedPods(connection, maker, few), *apart] if few else apart
+
+
+def revision_rows(cluster_id: int, together: LoggedPods, bodies: Bodies) -> Iterator[Row]:
+    """The rows of the entries."""
+    columns = together.columns
+    if len(together.entries) == 1 and len(together.pods) > FEW_PODS:
+        (one,) = together.entries
+        yield _revision_row(cluster_id, one, bodies, _uses(columns), packed=_pack(one, columns))
+        return
+    rows = list(zip(*columns, strict=True))
+    start = 0
+    for one in together.entries:
+        end = start + len(one.pods)
+        if end > start:
+            plain = PlainPods(one.types, rows[start:end], one.previous_labels)
+            uses = _uses([column[start:end] for column in columns[-3:]])
+            yield _revision_row(cluster_id, one, bodies, uses, plain=plain)
+        else:
+            yield _revision_row(cluster_id, one, bodies, _NO_USES)
+        start = end
+
+
+_NO_USES: tuple[list[int], ...] = ([], [], [])
+
+
+def _uses(columns: PodColumns) -> tuple[list[int], ...]:
+    return tuple(sorted(set(column)) for column in columns[-3:])
+
+
+def _revision_row(
+    cluster_id: int,
+    one: Logged,
+    bodies: Bodies,
+    uses: tuple[list[int], ...],
+    *,
+    packed: PackedPods | None = None,
+    plain: PlainPods | None = None,
+) -> Row:
     objects = [
-        PackedObject(
-            int(change.type), change.object.key.kind, bodies.of(change.object), change.previous_labels
-        )
-        for change in others
+        PackedObject(kind, changed.key.kind, bodies.of(changed), labels)
+        for kind, changed, labels in one.others
     ]
-    return (
-        cluster_id,
-        entry.revision,
-        entry.time_us,
-        _encode(uses),
-        _encode(Body(runs, objects, packed, plain)),
-    )
+    body = _encode(Body(one.runs, objects, packed, plain))
+    return (cluster_id, one.entry.revision, one.entry.time_us, _encode(uses), body)
 
 
-def _split(changes: Sequence[Change]) -> tuple[list[int], list[PodChange], list[Change]]:
-    """The runs of a revision, its pods and its other objects."""
-    pods = [(kind, one, labels) for kind, one, labels in changes if type(one) is Pod]
-    if len(pods) == len(changes):
-        return [0, len(pods)], pods, []
-    are_pods = [type(one) is Pod for _, one, _ in changes]
-    others = [change for change, is_pod in zip(changes, are_pods, strict=True) if not is_pod]
-    runs = [len(list(run)) for _, run in groupby(are_pods)]
-    return ([0, *runs] if are_pods[0] else runs), pods, others
-
-
-def _pack(changes: Sequence[PodChange], columns: PodColumns) -> PackedPods:
+def _pack(one: Logged, columns: PodColumns) -> PackedPods:
     return PackedPods(
-        len(changes),
-        pack_integers([kind for kind, _, _ in changes]),
+        len(one.pods),
+        pack_integers(one.types),
         pack_integers(columns[1]),
         pack_words(columns[2]),
         pack_names(columns[3]),
@@ -156,13 +211,8 @@ def _pack(changes: Sequence[PodChange], columns: PodColumns) -> PackedPods:
         pack_integers(columns[13]),
         pack_integers(columns[14]),
         pack_integers(columns[15]),
-        _labels(changes),
+        one.previous_labels,
     )
-
-
-def _labels(changes: Sequence[PodChange]) -> dict[int, dict[str, str]]:
-    """The labels that pods had before, by place."""
-    return {place: labels for place, (_, _, labels) in enumerate(changes) if labels is not None}
 
 
 def read_log(connection: Connection, cluster_id: int, after_revision: int, limit: int) -> list[LogEntry]:

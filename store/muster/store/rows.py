@@ -59,11 +59,13 @@ class PodRows:
         self._statuses = ValueIds(connection, pod_statuses, cluster_id)
 
     def columns(self, connection: Connection, some: Sequence[Pod]) -> PodColumns:
-        """The columns of the table, with a place for each pod, in order."""
+        """The columns of the table, with a place for each of these pods, in order; at least one."""
+        count = len(some)
+        gates = list(map(_gates_of, some))
         return [
-            [self._cluster_id] * len(some),
+            [self._cluster_id] * count,
             *(list(map(field_of, some)) for field_of in _field_getters),
-            [_encode_gates(gates).decode() if gates else "" for gates in map(_gates_of, some)],
+            [_encode_gates(each).decode() if each else "" for each in gates] if any(gates) else [""] * count,
             list(map(_node_name_of, some)),
             self._shared(connection, self._specs, list(map(_spec_of, some))),
             self._metadata_ids(connection, some),
@@ -73,16 +75,17 @@ class PodRows:
     @staticmethod
     def _shared(connection: Connection, ids: ValueIds, values: list[object]) -> list[int]:
         identities = list(map(id, values))
+        if _are_one(identities):
+            return [ids.ids(connection, {identities[0]: values[0]})[identities[0]]] * len(values)
         of_identity = ids.ids(connection, dict(zip(identities, values, strict=True)))
         return list(map(of_identity.__getitem__, identities))
 
     def _metadata_ids(self, connection: Connection, some: Sequence[Pod]) -> list[int]:
         parts = [list(map(id, map(part_of, some))) for part_of in _metadata_getters]
-        if some and all(part.count(part[0]) == len(part) for part in parts):
-            # Pods of one template: not a tuple for each, which the garbage collector would look through too.
-            identities = [tuple(part[0] for part in parts)] * len(some)
-        else:
-            identities = list(zip(*parts, strict=True))
+        if all(map(_are_one, parts)):
+            identity = tuple(part[0] for part in parts)
+            return [self._metadata.ids(connection, {identity: metadata_of(some[0])})[identity]] * len(some)
+        identities = list(zip(*parts, strict=True))
         distinct = dict(zip(identities, some, strict=True))
         of_identity = self._metadata.ids(connection, {key: metadata_of(pod) for key, pod in distinct.items()})
         return list(map(of_identity.__getitem__, identities))
@@ -104,27 +107,8 @@ class PodRows:
             values.trim()
 
 
-class CommittedPods:
-    """The pods of one commit, in columns: each pod object once, though table and log both take it."""
-
-    def __init__(self, connection: Connection, maker: PodRows, some: Sequence[Pod]) -> None:
-        distinct = dict(zip(map(id, some), some, strict=True))
-        self._places = dict(zip(distinct, range(len(distinct)), strict=True))
-        self._columns = maker.columns(connection, list(distinct.values()))
-        self._kept = distinct
-
-    def columns(self, some: Sequence[Pod]) -> PodColumns:
-        """The columns of these pods, in order."""
-        places = list(map(self._places.__getitem__, map(id, some)))
-        start = places[0] if places else 0
-        end = start + len(places)
-        if places == list(range(start, end)):
-            # A revision's pods mostly stand together, and are mostly all.
-            return self._columns if end - start == len(self._kept) else [c[start:end] for c in self._columns]
-        return [list(map(column.__getitem__, places)) for column in self._columns]
-
-    def rows(self, some: Sequence[Pod]) -> list[Row]:
-        return list(zip(*self.columns(some), strict=True))
+def _are_one(identities: list[int]) -> bool:
+    return identities[0] == identities[-1] and identities.count(identities[0]) == len(identities)
 
 
 def load_pods(connection: Connection, cluster_id: int) -> list[Pod]:
