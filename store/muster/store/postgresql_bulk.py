@@ -22,7 +22,6 @@ from psycopg.pq import ConnStatus, ExecStatus, TransactionStatus
 from psycopg.pq.abc import PGresult
 from sqlalchemy import (
     BigInteger,
-    Column,
     Connection,
     Integer,
     LargeBinary,
@@ -30,8 +29,9 @@ from sqlalchemy import (
     Table,
     Text,
 )
+from sqlalchemy import Column as TableColumn
 
-from muster.store.bulk import Act, Claim, Claimed, SqlValue, Statement, wrapped_errors
+from muster.store.bulk import Act, Claim, Claimed, Column, SqlValue, Statement, wrapped_errors
 
 COPIED_ROWS = 500
 # For the writer's session. A literal is written for `standard_conforming_strings`. The plans of a statement that finds
@@ -57,6 +57,8 @@ _TYPES: dict[type[Any], str] = {
 _COLLATIONS: dict[type[Any], str] = {Text: ' COLLATE "C"'}
 _NUL = "\0"
 _SEPARATOR = "\x1f"
+_COPY_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+_COPY_MARKS = frozenset("\\\t\n\r")
 
 
 class PostgresBulk:
@@ -178,7 +180,7 @@ class _Given:
         sources = f"{self.source}, {found}" if self.source else found
         return f"{sources} WHERE {table.name}.ctid = found.ctid AND found.{last.name} = {self._key(last)}"
 
-    def _key(self, column: Column[Any]) -> str:
+    def _key(self, column: TableColumn[Any]) -> str:
         return self._values[column.name] + _COLLATIONS.get(type(column.type), "")
 
 
@@ -255,14 +257,35 @@ def _copy(connection: Connection, statement: Statement) -> int:
     table = statement.table
     names = sql.SQL(", ").join(map(sql.Identifier, table.columns.keys()))
     command = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(table.name), names)
-    with (
-        wrapped_errors(connection, "COPY", psycopg.Error),
-        _session(connection).cursor() as cursor,
-        cursor.copy(command) as copy,
-    ):
-        for row in zip(*statement.joined(), strict=True):
-            copy.write_row(row)
+    with wrapped_errors(connection, "COPY", psycopg.Error):
+        message = _message(_copied(statement))
+        with _session(connection).cursor() as cursor, cursor.copy(command) as copy:
+            copy.write(message)
     return statement.row_count
+
+
+def _copied(statement: Statement) -> str:
+    """Rows in the text form of COPY, which differ: made by a line that has all that they share."""
+    line: list[str] = []
+    varying: list[Sequence[str]] = []
+    for name, values in statement.given(statement.joined()).items():
+        of = _TYPES[type(statement.table.columns[name].type)]
+        if values.count(values[0]) == len(values):
+            line.append(_copied_values(of, values[:1])[0].replace("%", "%%"))
+        else:
+            line.append("%s")
+            varying.append(_copied_values(of, values))
+    return "".join(map(("\t".join(line) + "\n").__mod__, zip(*varying, strict=True)))
+
+
+def _copied_values(of: str, values: Column) -> Sequence[str]:
+    if of == "bytea":
+        return ["\\\\x" + value.hex() for value in values]
+    if of != "text":
+        return ["\\N" if value is None else str(value) for value in values]
+    if _COPY_MARKS.isdisjoint("".join(values)):
+        return values
+    return [value.translate(_COPY_ESCAPES) for value in values]
 
 
 def _message(text: str) -> bytes:
