@@ -49,14 +49,26 @@ class RandomIds:
     def uid(self) -> str:
         """A random UUID (version 4)."""
         if not self._ready:
-            raw = os.urandom(self._UUID_BYTES * self._AT_ONCE)
-            digits, variants = raw.hex(), self._VARIANTS
-            self._ready = [
-                f"{digits[at : at + 8]}-{digits[at + 8 : at + 12]}-4{digits[at + 13 : at + 16]}"
-                f"-{variants[raw[at // 2 + 8] >> 4 & 3]}{digits[at + 17 : at + 20]}-{digits[at + 20 : at + 32]}"
-                for at in range(0, len(digits), 2 * self._UUID_BYTES)
-            ]
+            self._ready = self._made()
         return self._ready.pop()
+
+    def uids(self, count: int) -> list[str]:
+        """That many random UUIDs (version 4)."""
+        ready = self._ready
+        while len(ready) < count:
+            ready += self._made()
+        taken = ready[len(ready) - count :]
+        del ready[len(ready) - count :]
+        return taken
+
+    def _made(self) -> list[str]:
+        raw = os.urandom(self._UUID_BYTES * self._AT_ONCE)
+        digits, variants = raw.hex(), self._VARIANTS
+        return [
+            f"{digits[at : at + 8]}-{digits[at + 8 : at + 12]}-4{digits[at + 13 : at + 16]}"
+            f"-{variants[raw[at // 2 + 8] >> 4 & 3]}{digits[at + 17 : at + 20]}-{digits[at + 20 : at + 32]}"
+            for at in range(0, len(digits), 2 * self._UUID_BYTES)
+        ]
 
 
 async def started_engine(settings: Settings, telemetry: EngineTelemetry) -> SchedulingEngine:

@@ -7,34 +7,39 @@ immutable, stale, being deleted, given twice in the call, or its own owner.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from itertools import chain, groupby
-from typing import cast
+from itertools import chain
 
 from muster.engine.api import AppliedObject, ApplyAnswer, ApplyCall
 from muster.engine.cluster import Cluster
 from muster.engine.errors import ConflictError, FailedPreconditionError, InvalidArgumentError, Precondition
 from muster.engine.mutation import Mutation
+from muster.engine.ports import Ids
 from muster.model.meta import ObjectKey
 from muster.model.names import DEFAULT_NAMESPACE
 from muster.model.objects import ClusterObject
-from muster.model.pod import Pod, PodBatch
+from muster.model.pod import Pod, PodBatch, keys_of
 from muster.model.priority import PriorityClass
 from muster.validation.admission import (
     AdmissionContext,
     Admitted,
     Answer,
     Conflict,
+    NewPods,
     Outcome,
     PriorityClasses,
     Rejected,
     admit,
     admit_batch,
+    create_batch,
     create_pod,
 )
 from muster.validation.objects import Rules, key_of, validate
 from muster.validation.violations import DUPLICATE, INVALID, Violation
+
+Accepted = list[Admitted] | NewPods
+"""What one object of a call becomes: several if it is a batch, none if it was refused."""
 
 _MARKED = ("OBJECT_DELETING",)
 SLICE = 500
@@ -43,9 +48,7 @@ SLICE = 500
 class ApplyPlan:
     """The admission of one call. Nothing changes before `write`."""
 
-    def __init__(
-        self, cluster: Cluster, call: ApplyCall, mutation: Mutation, make_uid: Callable[[], str]
-    ) -> None:
+    def __init__(self, cluster: Cluster, call: ApplyCall, mutation: Mutation, ids: Ids) -> None:
         self._cluster = cluster
         self._known_pod = cluster.state.pod
         self._call = call
@@ -56,16 +59,19 @@ class ApplyPlan:
         self._context = AdmissionContext(
             revision=mutation.revision,
             time_us=mutation.now_us,
-            make_uid=make_uid,
+            make_uid=ids.uid,
+            make_uids=ids.uids,
             classes=self._classes(),
             memo=cluster.spec_memo,
         )
 
-    def admit(self, stateless: Mapping[int, list[Violation]]) -> list[list[Admitted]]:
+    def admit(self, stateless: Mapping[int, list[Violation]]) -> list[Accepted]:
         """What each object of the call becomes. Raises the refusal that names every fault, or every conflict."""
         admitted = [
             self._admit_new_pod(index, sent)
             if type(sent) is Pod and index not in stateless
+            else self._admit_new_batch(index, sent)
+            if type(sent) is PodBatch and index not in stateless
             else self._admit_one(index, sent, stateless.get(index, []))
             for index, sent in enumerate(self._call.objects)
         ]
@@ -80,17 +86,23 @@ class ApplyPlan:
             raise _refusal(self._conflicts)
         return admitted
 
-    def write(self, admitted: list[list[Admitted]]) -> None:
-        """Put every object that differs from what is stored."""
-        written = [
-            answer for answers in admitted for answer in answers if answer.outcome is not Outcome.UNCHANGED
-        ]
-        for are_new_pods, run in groupby(written, key=_is_new_pod):
-            if are_new_pods:
-                self._mutation.add_pods([cast("Pod", answer.object) for answer in run])
-            else:
-                for answer in run:
-                    self._mutation.put(answer.object)
+    def write(self, admitted: list[Accepted]) -> None:
+        """Put every object that differs from what is stored; new pods that follow each other and want a node at once."""
+        mutation, came = self._mutation, list[Pod]()
+        for answers in admitted:
+            if isinstance(answers, NewPods) and not answers.pods[0].node_name:
+                came += answers.pods
+                continue
+            for item, outcome in _each(answers):
+                if outcome is Outcome.CREATED and isinstance(item, Pod) and not item.node_name:
+                    came.append(item)
+                elif outcome is not Outcome.UNCHANGED:
+                    if came:
+                        mutation.add_pods(came)
+                        came = []
+                    mutation.put(item)
+        if came:
+            mutation.add_pods(came)
 
     def _admit_new_pod(self, index: int, sent: Pod) -> list[Admitted]:
         """As `_admit_one`, straight to the point where a right pod does not exist yet, as most in large calls."""
@@ -101,6 +113,22 @@ class ApplyPlan:
                 self._check_in_call(index, created, is_batch=False)
                 return [Admitted(created, Outcome.CREATED)]
         return self._admit_one(index, sent, [])
+
+    def _admit_new_batch(self, index: int, sent: PodBatch) -> Accepted:
+        """As `_admit_one`, for a right batch, in columns if none of its pods exists yet, as mostly."""
+        names, namespace = sent.names, sent.template.namespace or DEFAULT_NAMESPACE
+        if self._cluster.state.has_any_pod(namespace, names):
+            return self._admit_one(index, sent, [])
+        created = create_batch(sent, self._context)
+        if created is None:
+            return self._admit_one(index, sent, [])
+        keys = keys_of(created.pods)
+        if sent.template.owner_references or not self._seen.keys().isdisjoint(keys):
+            for pod in created.pods:
+                self._check_in_call(index, pod, is_batch=True)
+        else:
+            self._seen.update(zip(keys, created.pods, strict=True))
+        return created
 
     def _admit_one(
         self, index: int, sent: ClusterObject | PodBatch | None, faults: list[Violation]
@@ -198,16 +226,20 @@ class ApplyPlan:
         return classes.with_written(written) if written else classes
 
 
-def _is_new_pod(answer: Admitted) -> bool:
-    """Whether it is a new pod that waits for a node."""
-    item = answer.object
-    return answer.outcome is Outcome.CREATED and type(item) is Pod and not item.node_name
+def _each(answers: Accepted) -> list[Admitted]:
+    if isinstance(answers, NewPods):
+        return [Admitted(pod, Outcome.CREATED) for pod in answers.pods]
+    return answers
 
 
-def answer_of(call: ApplyCall, admitted: list[list[Admitted]], revision: int) -> ApplyAnswer:
+def answer_of(call: ApplyCall, admitted: list[Accepted], revision: int) -> ApplyAnswer:
     """The answer in request order; a batch counts, and its outcome is the strongest of its pods'."""
     results = [
-        _batch_result(answers) if type(sent) is PodBatch else _result(answers[0])
+        _created_result(answers.pods)
+        if isinstance(answers, NewPods)
+        else _batch_result(answers)
+        if type(sent) is PodBatch
+        else _result(answers[0])
         for sent, answers in zip(call.objects, admitted, strict=True)
     ]
     return ApplyAnswer(revision, tuple(results))
@@ -215,6 +247,10 @@ def answer_of(call: ApplyCall, admitted: list[list[Admitted]], revision: int) ->
 
 def _result(answer: Admitted) -> AppliedObject:
     return AppliedObject(answer.outcome, answer.object.uid, answer.object.resource_version)
+
+
+def _created_result(pods: list[Pod]) -> AppliedObject:
+    return AppliedObject(Outcome.CREATED, "", pods[0].resource_version, len(pods), 0, 0)
 
 
 def _batch_result(answers: list[Admitted]) -> AppliedObject:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, repeat
 from operator import attrgetter
 from typing import cast
 
@@ -48,6 +48,10 @@ class ClusterState:
 
     def pod(self, namespace: str, name: str) -> Pod | None:
         return self._pods.get((namespace, name))
+
+    def has_any_pod(self, namespace: str, names: Sequence[str]) -> bool:
+        """Whether one of the pods exists."""
+        return not self._pods.keys().isdisjoint(zip(repeat(namespace), names, strict=False))
 
     def group(self, key: ObjectKey) -> AnyGroup | None:
         found = self.get(key)

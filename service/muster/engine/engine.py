@@ -322,7 +322,7 @@ class Engine:
     def _apply(
         self, mutation: Mutation, call: ApplyCall, faults: Mapping[int, list[Violation]]
     ) -> tuple[ApplyAnswer, bool]:
-        plan = ApplyPlan(mutation.cluster, call, mutation, self._ids.uid)
+        plan = ApplyPlan(mutation.cluster, call, mutation, self._ids)
         admitted = plan.admit(faults)
         if not call.validate_only:
             plan.write(admitted)
@@ -333,7 +333,7 @@ class Engine:
         """Admission against an empty cluster, so that a refused call creates none."""
         nothing = Cluster(call.cluster, 0, self._registry.names)
         mutation = Mutation(nothing, self._clock.now_us())
-        admitted = ApplyPlan(nothing, call, mutation, self._ids.uid).admit(faults)
+        admitted = ApplyPlan(nothing, call, mutation, self._ids).admit(faults)
         return answer_of(call, admitted, 0)
 
     async def _once(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 from typing import Any, TypeVar
 
 from muster.engine.api import ApplyCall, ObjectRefusal
@@ -62,8 +62,7 @@ def put_objects(cluster: Cluster, sent: SentObjects, now_us: int) -> list[Violat
         return []
     mutation = Mutation(cluster, now_us)
     call = ApplyCall(cluster.name, sent.objects, sent.paths, sent.refusals)
-    made = count(1)
-    plan = ApplyPlan(cluster, call, mutation, lambda: f"simulated-{mutation.revision}-{next(made)}")
+    plan = ApplyPlan(cluster, call, mutation, _SimulatedIds(mutation.revision))
     try:
         admitted = plan.admit(finished(stateless_faults(call, Rules())))
     except InvalidArgumentError as error:
@@ -71,6 +70,19 @@ def put_objects(cluster: Cluster, sent: SentObjects, now_us: int) -> list[Violat
     plan.write(admitted)
     mutation.finish()
     return []
+
+
+class _SimulatedIds:
+    """Uids of objects that are put in one go."""
+
+    def __init__(self, revision: int) -> None:
+        self._made = (f"simulated-{revision}-{number}" for number in count(1))
+
+    def uid(self) -> str:
+        return next(self._made)
+
+    def uids(self, number: int) -> list[str]:
+        return list(islice(self._made, number))
 
 
 def finished(coroutine: Coroutine[Any, Any, Done]) -> Done:

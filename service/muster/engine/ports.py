@@ -379,3 +379,7 @@ class Ids(Protocol):
     """Makes uids and decision ids."""
 
     def uid(self) -> str: ...
+
+    def uids(self, count: int) -> Sequence[str]:
+        """As many as asked for."""
+        ...

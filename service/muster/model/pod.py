@@ -7,7 +7,9 @@ that many pods share by reference, in memory as in the store (one row a value). 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from muster.model.meta import POD, Condition, KubernetesObject, LabelSelector, ObjectKey, SelectorRequirement
 
@@ -18,6 +20,7 @@ FAILED = "Failed"
 PHASES = (PENDING, RUNNING, SUCCEEDED, FAILED, "Unknown")
 POD_SCHEDULED = "PodScheduled"
 DISRUPTION_TARGET = "DisruptionTarget"
+_kept_key = attrgetter("_key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +190,14 @@ class Pod(KubernetesObject):
     def is_member(self) -> bool:
         """Live and without a deletion mark."""
         return self.deletion_us is None and not self.is_terminal
+
+
+def keys_of(pods: Sequence[Pod]) -> list[ObjectKey]:
+    """The key of each; without a call a pod if all have theirs already, as those have that a batch or a decision made."""
+    try:
+        return list(map(_kept_key, pods))
+    except AttributeError:
+        return [pod.key for pod in pods]
 
 
 @dataclass(frozen=True, slots=True)

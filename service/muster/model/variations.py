@@ -36,10 +36,7 @@ def variation(cls: type[Record], *changed: str, kind: str = "") -> Callable[...,
     kind: that of namespaced objects which get a name here: each has its key from the start then. Raises ValueError for
     a name that is no field. The record must be of exactly that class.
     """
-    names = [field.name for field in fields(cls)]  # type: ignore[arg-type]  # a record is a dataclass
-    unknown = set(changed).difference(names)
-    if unknown:
-        raise ValueError(f"{cls.__name__} has no fields {sorted(unknown)}")
+    names = _names_of(cls, changed)
     sources = [name if name in changed else f"record.{name}" for name in names]
     body = [f"    made.{name} = {source}" for name, source in zip(names, sources, strict=True)]
     if issubclass(cls, KubernetesObject) and not {"name", "namespace"}.intersection(changed):
@@ -54,6 +51,38 @@ def variation(cls: type[Record], *changed: str, kind: str = "") -> Callable[...,
     exec("\n".join([*head, *body, "    made.__class__ = cls", "    return made"]), namespace)  # noqa: S102
     vary: Callable[..., Record] = namespace["vary"]
     return vary
+
+
+def variations(cls: type[Record], *changed: str, kind: str) -> Callable[..., list[Record]]:
+    """A function `(record, *columns)` that returns as many records as the columns, equally long, have values.
+
+    Each is what `variation` makes with one value of each column. Its name must be among the fields `changed`.
+    """
+    names = _names_of(cls, changed)
+    kept = [name for name in names if name not in changed]
+    where = ", ".join(name if name in changed else f"kept_{name}" for name in ("namespace", "name"))
+    columns = ", ".join(f"{name}_column" for name in changed)
+    lines = [f"def vary(record, {columns}):"]
+    lines += [f"    kept_{name} = record.{name}" for name in kept]
+    lines += ["    found = []", f"    for {', '.join(changed)}, in zip({columns}, strict=True):"]
+    lines += ["        made = new(draft)"]
+    lines += [f"        made.{name} = {name if name in changed else f'kept_{name}'}" for name in names]
+    lines += [f"        made._key = key(ObjectKey, ({kind!r}, {where}))", "        made.__class__ = cls"]
+    lines += ["        found.append(made)", "    return found"]
+    namespace: dict[str, Any] = {"new": object.__new__, "draft": _draft_of(cls), "cls": cls}
+    namespace |= {"key": tuple.__new__, "ObjectKey": ObjectKey}
+    exec("\n".join(lines), namespace)  # noqa: S102
+    vary: Callable[..., list[Record]] = namespace["vary"]
+    return vary
+
+
+def _names_of(cls: type[Any], changed: tuple[str, ...]) -> list[str]:
+    """The fields of a record. Raises ValueError if one of `changed` is none of them."""
+    names = [field.name for field in fields(cls)]
+    unknown = set(changed).difference(names)
+    if unknown:
+        raise ValueError(f"{cls.__name__} has no fields {sorted(unknown)}")
+    return names
 
 
 def _draft_of(cls: type[Any]) -> type:

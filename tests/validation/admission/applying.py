@@ -30,6 +30,7 @@ def context(*classes: PriorityClass, revision: int = 5, memo: SpecMemo | None = 
         revision=revision,
         time_us=1_000,
         make_uid=lambda: "made",
+        make_uids=lambda count: ["made"] * count,
         classes=PriorityClasses(classes),
         memo=memo or SpecMemo(),
     )

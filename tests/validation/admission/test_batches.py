@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from muster.model.meta import ObjectKey
 from muster.model.objects import ClusterObject
-from muster.validation.admission import Admitted, Answer, Outcome, admit_batch
+from muster.validation.admission import Admitted, Answer, Outcome, admit_batch, create_batch
 from tests.validation.admission.applying import context, created, refused, respec
 from tests.validation.examples import BATCH, POD
 
@@ -28,6 +28,16 @@ def test_a_batch_makes_the_pods_that_single_ones_would_be() -> None:
 
     assert first == single
     assert second == replace(single, name="p-1", ordinal=single.ordinal + 1)
+
+
+def test_a_batch_of_which_no_pod_exists_makes_the_same_pods_in_columns() -> None:
+    batch = replace(BATCH, uids=("", "u-1"))
+
+    made = create_batch(batch, context())
+
+    assert made is not None
+    assert made.pods == _objects(_applied(batch=batch))
+    assert [pod.key for pod in made.pods] == [pod.key for pod in _objects(_applied(batch=batch))]
 
 
 def test_each_pod_of_a_batch_gets_its_uid() -> None:

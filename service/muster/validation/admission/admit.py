@@ -18,7 +18,7 @@ from muster.model.variations import variation, varied
 from muster.validation.admission.context import AdmissionContext
 from muster.validation.admission.kinds import KINDS
 from muster.validation.admission.pods import create_pod, create_pods, merge_pod
-from muster.validation.admission.results import Admitted, Answer, Conflict, Faults, Outcome, Rejected
+from muster.validation.admission.results import Admitted, Answer, Conflict, Faults, NewPods, Outcome, Rejected
 from muster.validation.objects import key_of, name_in_texts
 
 _POD_SPEC_FIELDS = ("spec", "gates", "node_name")
@@ -53,10 +53,6 @@ def admit_batch(
     uids = batch.uids if len(batch.uids) == len(batch.names) else ("",) * len(batch.names)
     kind, namespace, _ = key_of(batch.template)
     found = [find(ObjectKey(kind, namespace, name)) for name in batch.names]
-    if batch.names and not any(found):
-        created = create_pods(batch.template, batch.names, uids, context)
-        if isinstance(created, list):
-            return [Admitted(pod, Outcome.CREATED) for pod in created]
     answers: list[Answer] = []
     for name, uid, stored in zip(batch.names, uids, found, strict=True):
         if stored is None:
@@ -65,6 +61,12 @@ def admit_batch(
             answer = admit(_individual(batch.template, name, uid), stored, context)
         answers.append(_within_batch(answer) if isinstance(answer, Rejected) else answer)
     return answers
+
+
+def create_batch(batch: PodBatch, context: AdmissionContext) -> NewPods | None:
+    """What applying a right batch gives of which no pod exists; None if they may not be made, of which `admit_batch` says why."""
+    created = create_pods(batch.template, batch.names, batch.uids or ("",) * len(batch.names), context)
+    return NewPods(created) if isinstance(created, list) else None
 
 
 def _create(sent: ClusterObject, context: AdmissionContext) -> Answer:

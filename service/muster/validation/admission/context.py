@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -71,6 +71,7 @@ class AdmissionContext:
     revision: int
     time_us: int
     make_uid: Callable[[], str]
+    make_uids: Callable[[int], Sequence[str]]
     classes: PriorityClasses
     memo: SpecMemo
     place: int = 0
@@ -80,3 +81,9 @@ class AdmissionContext:
         ordinal = (self.revision << ORDINAL_BITS) + self.place
         self.place += 1
         return ordinal
+
+    def next_ordinals(self, count: int) -> range:
+        """Those of the next new objects."""
+        first = (self.revision << ORDINAL_BITS) + self.place
+        self.place += count
+        return range(first, first + count)

@@ -26,7 +26,7 @@ from muster.model.pod import (
     Toleration,
 )
 from muster.model.resources import parse_quantity
-from muster.model.variations import variation
+from muster.model.variations import variation, variations
 from muster.validation.admission.context import AdmissionContext
 from muster.validation.admission.priority_classes import PriorityClasses, resolve_priority
 from muster.validation.admission.results import Faults, immutable
@@ -59,7 +59,7 @@ _MERGED = (
 _MERGED_FIELDS = attrgetter(*_MERGED)
 
 _merged_pod = variation(Pod, *_MERGED)
-_individual = variation(Pod, "name", "uid", "ordinal", kind=POD)
+_individuals = variations(Pod, "name", "uid", "ordinal", kind=POD)
 _new_pod = variation(
     Pod,
     "name",
@@ -105,12 +105,13 @@ def create_pods(
     first = create_pod(template, names[0], uids[0], context)
     if isinstance(first, tuple):
         return first
-    make_uid, next_ordinal = context.make_uid, context.next_ordinal
-    others = [
-        _individual(first, name, uid or make_uid(), next_ordinal())
-        for name, uid in zip(names[1:], uids[1:], strict=True)
-    ]
-    return [first, *others]
+    number = len(names) - 1
+    given = uids[1:]
+    if not any(given):
+        given = context.make_uids(number)
+    elif not all(given):
+        given = [uid or context.make_uid() for uid in given]
+    return [first, *_individuals(first, names[1:], given, context.next_ordinals(number))]
 
 
 def merge_pod(sent: Pod, stored: Pod, context: AdmissionContext) -> Pod | Faults:

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from muster.model.objects import ClusterObject
+from muster.model.pod import Pod
 from muster.validation.violations import IMMUTABLE, Violation
 
 
@@ -22,6 +23,12 @@ class Admitted(NamedTuple):
 
     object: ClusterObject
     outcome: Outcome
+
+
+class NewPods(NamedTuple):
+    """The pods of a batch of which none existed, at least one, in the order of names."""
+
+    pods: list[Pod]
 
 
 class Rejected(NamedTuple):
