@@ -7,7 +7,7 @@ An empty text is wrong wherever something must be named; whether a field may be 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 LONGEST_LABEL = 63
 LONGEST_SUBDOMAIN = 253
@@ -39,6 +39,11 @@ def dns_subdomain_fault(text: str) -> str | None:
             "be a DNS subdomain: lower-case letters, digits, '-' and '.', a letter or digit around each '.'"
         )
     return None
+
+
+def are_dns_subdomains(texts: Sequence[str]) -> bool:
+    """Whether each is a DNS-1123 subdomain."""
+    return max(map(len, texts), default=0) <= LONGEST_SUBDOMAIN and all(map(_SUBDOMAIN.fullmatch, texts))
 
 
 def label_key_fault(text: str) -> str | None:

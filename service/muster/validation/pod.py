@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from muster.model.meta import POD
-from muster.model.names import dns_subdomain_fault
+from muster.model.names import are_dns_subdomains, dns_subdomain_fault
 from muster.model.pod import PHASES, Pod, PodBatch, PodSpec
 from muster.model.run_time import LONGEST_RUN_TIME_SECONDS, MAX_RUN_TIME_SECONDS, run_time_of
 from muster.validation.affinity import affinity_faults
@@ -143,8 +143,16 @@ def _batch_faults(batch: PodBatch) -> Iterator[Violation]:
 
 
 def _list_faults(batch: PodBatch) -> Iterator[Violation]:
+    names = batch.names
+    if not (are_dns_subdomains(names) and len(set(names)) == len(names)):
+        yield from _name_faults(names)
+    for index, uid in enumerate(batch.uids):
+        yield from uid_faults(f"uids[{index}]", uid)
+
+
+def _name_faults(names: tuple[str, ...]) -> Iterator[Violation]:
     seen: set[str] = set()
-    for index, name in enumerate(batch.names):
+    for index, name in enumerate(names):
         fault = dns_subdomain_fault(name)
         if fault is not None:
             reason = INVALID if name else REQUIRED
@@ -152,5 +160,3 @@ def _list_faults(batch: PodBatch) -> Iterator[Violation]:
         elif name in seen:
             yield Violation(f"names[{index}]", DUPLICATE, f"must be unique in the batch, {name!r} is not")
         seen.add(name)
-    for index, uid in enumerate(batch.uids):
-        yield from uid_faults(f"uids[{index}]", uid)
