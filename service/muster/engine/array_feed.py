@@ -8,6 +8,7 @@ milliseconds and in 10 000 deltas a hundredfold.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 from muster.core.deltas import (
     Delta,
@@ -22,6 +23,7 @@ from muster.core.deltas import (
 from muster.core.signature import SignatureTable
 from muster.core.snapshot import Snapshot
 from muster.engine.queueing_hints import EventKind
+from muster.model.meta import ORDINAL_OF
 from muster.model.node import Node
 from muster.model.pod import Pod, PodSpec
 
@@ -31,6 +33,7 @@ SIGNATURES_A_KEPT = 4
 LEAST_RESOURCES = 256
 MOST_BEHIND = 100_000
 MANY_CHANGES = 500
+_NODE_OF = attrgetter("node_name")
 
 
 class ArrayFeed:
@@ -40,7 +43,9 @@ class ArrayFeed:
         self.snapshot = Snapshot()
         self.signatures = SignatureTable()
         self._pending: list[Delta] = []
-        self._bound: list[tuple[int, int, str]] = []
+        self._bound: list[int] = []
+        self._bound_signatures: list[int] = []
+        self._bound_nodes: list[str] = []
         self._unbound: list[int] = []
         self._outbox: list[Delta] | None = None
         self._behind = 0
@@ -93,10 +98,9 @@ class ArrayFeed:
     def pods_bound(self, bound: Sequence[Pod]) -> None:
         """Note pods that took room and had none."""
         self._close_unbound()
-        signatures = self.signatures_of(bound)
-        self._bound += [
-            (pod.ordinal, signature, pod.node_name) for pod, signature in zip(bound, signatures, strict=True)
-        ]
+        self._bound_signatures += self.signatures_of(bound)
+        self._bound += map(ORDINAL_OF, bound)
+        self._bound_nodes += map(_NODE_OF, bound)
 
     def _bound_pod_changed(self, old: Pod, new: Pod) -> EventKind | None:
         before, after = self.signatures.intern(old), self.signatures.intern(new)
@@ -202,7 +206,9 @@ class ArrayFeed:
 
     def _bind(self, pod: Pod, signature: int) -> None:
         self._close_unbound()
-        self._bound.append((pod.ordinal, signature, pod.node_name))
+        self._bound.append(pod.ordinal)
+        self._bound_signatures.append(signature)
+        self._bound_nodes.append(pod.node_name)
 
     def _unbind(self, ordinal: int) -> None:
         self._close_bound()
@@ -216,9 +222,9 @@ class ArrayFeed:
     def _close_bound(self) -> None:
         if self._bound:
             self._announce_signatures()
-            ids, signatures, nodes = zip(*self._bound, strict=True)
-            self._pending.append(PodsBound(ids, signatures, nodes))
-            self._bound.clear()
+            ids, signatures, nodes = self._bound, self._bound_signatures, self._bound_nodes
+            self._pending.append(PodsBound(tuple(ids), tuple(signatures), tuple(nodes)))
+            self._bound, self._bound_signatures, self._bound_nodes = [], [], []
 
     def _close_unbound(self) -> None:
         if self._unbound:

@@ -6,6 +6,7 @@ Field names are Kubernetes' in snake_case. Times are whole microseconds since th
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import NamedTuple
 
 NODE = "Node"
@@ -19,6 +20,7 @@ POD_DISRUPTION_BUDGET = "PodDisruptionBudget"
 KINDS = (NODE, POD, POD_GROUP, COMPOSITE_POD_GROUP, WORKLOAD, PRIORITY_CLASS, POD_DISRUPTION_BUDGET)
 CLUSTER_SCOPED_KINDS = frozenset({NODE, PRIORITY_CLASS})
 ORDINAL_BITS = 20
+ORDINAL_OF = attrgetter("ordinal")
 
 GROUP_KINDS = frozenset({POD_GROUP, COMPOSITE_POD_GROUP})
 
