@@ -26,7 +26,7 @@ from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
 from muster.model.meta import POD_GROUP, ObjectKey
 from muster.model.node import Node
 from muster.model.objects import ClusterObject
-from muster.model.pod import Pod, PodStatus
+from muster.model.pod import Pod, PodStatus, keys_of
 from muster.model.priority import PriorityClass
 from muster.model.run_time import max_run_time_seconds
 from muster.model.variations import variation, varied
@@ -121,7 +121,7 @@ class Mutation:
             if group is not None:
                 self.touched_groups[group] = None
             came = list(pods)
-            keys = [pod.key for pod in came]
+            keys = keys_of(came)
             self._edit(keys, [None] * len(came), came)
             self.touched_pods.update(dict.fromkeys(keys, group))
             for pod in came if budgets.concern(namespace) else ():
@@ -137,7 +137,7 @@ class Mutation:
             for pod, node in zip(pods, nodes, strict=True)
         ]
         if bound:
-            self._edit([pod.key for pod in pods], pods, bound)
+            self._edit(keys_of(pods), pods, bound)
             budgets = self.cluster.budgets
             for namespace in {pod.namespace for pod in bound}:
                 for old, new in zip(pods, bound, strict=True) if budgets.concern(namespace) else ():
