@@ -177,7 +177,8 @@ class Decider:
     def at_once(self, plain: Unit, snapshot: Snapshot, revision: int, caller: str) -> Verdict | None:
         """The decision on a small unit that is placed whole, which stays assumed; None, and nothing is assumed, if it is not.
 
-        snapshot: as of `revision`, with what was decided in the same step assumed.
+        snapshot: as of `revision`, with what was decided in the same step assumed. An attempt that comes to nothing is told
+        to nobody: the unit's own cycle is.
         """
         cluster, profile = self._cluster, self._profile(plain)
         if (
@@ -192,9 +193,6 @@ class Decider:
         seconds = self._clock.monotonic() - started
         if not is_whole(unit, decision):
             snapshot.rollback(mark)
-            self._telemetry.cycle_dropped(
-                cycle, CycleFacts(decision, profile=profile.name, algorithm_seconds=seconds)
-            )
             return None
         made_on = input_of(cluster, unit, profile, revision)
         return Verdict(decision, profile.name, cycle, revision, started, seconds, unit, made_on)
