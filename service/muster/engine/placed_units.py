@@ -61,7 +61,10 @@ def leaves_nothing(cluster: Cluster, unit: Unit) -> bool:
 
 
 class PlacedUnits:
-    """Writes verdicts on units that were placed whole; `now_us` is when they are written, all in one step."""
+    """Writes verdicts on units that were placed whole, once; `now_us` is when they are written, all in one step.
+
+    Indexes of pods are brought up to date at the end, for all at once: no unit looks at the pods of another.
+    """
 
     def __init__(self, cluster: Cluster, now_us: int) -> None:
         self._cluster = cluster
@@ -120,7 +123,7 @@ class PlacedUnits:
     def _note(
         self, before: Sequence[ClusterObject], after: Sequence[ClusterObject], changes: list[Change]
     ) -> None:
-        """Objects of which neither labels nor anything else that others are found by changed."""
+        """Note what became of objects whose labels stay; what was, only if units wait that may ask for it."""
         puts = self._cluster.writes().puts
         for new in after:
             puts[new.key] = new
