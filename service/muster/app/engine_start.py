@@ -40,7 +40,9 @@ class RandomIds:
     """
 
     _UUID_BYTES = 16
-    _VARIANTS = "89ab"
+    _FORM = b"........-....-4...-8...-............"
+    _PLACES = tuple(place for place, sign in enumerate(_FORM) if sign != ord("-"))
+    _AS_VARIANT = bytes.maketrans(b"0123456789abcdef", b"89ab89ab89ab89ab")
     _AT_ONCE = 256
 
     def __init__(self) -> None:
@@ -62,13 +64,17 @@ class RandomIds:
         return taken
 
     def _made(self) -> list[str]:
-        raw = os.urandom(self._UUID_BYTES * self._AT_ONCE)
-        digits, variants = raw.hex(), self._VARIANTS
-        return [
-            f"{digits[at : at + 8]}-{digits[at + 8 : at + 12]}-4{digits[at + 13 : at + 16]}"
-            f"-{variants[raw[at // 2 + 8] >> 4 & 3]}{digits[at + 17 : at + 20]}-{digits[at + 20 : at + 32]}"
-            for at in range(0, len(digits), 2 * self._UUID_BYTES)
-        ]
+        """All of them in one text, digit by digit: the first of each, the second of each."""
+        count, width = self._AT_ONCE, len(self._FORM)
+        digits = os.urandom(self._UUID_BYTES * count).hex().encode()
+        text = bytearray(self._FORM * count)
+        for digit, place in enumerate(self._PLACES):
+            text[place::width] = digits[digit :: len(self._PLACES)]
+        text[self._FORM.index(b"4") :: width] = b"4" * count
+        variant = self._FORM.index(b"8")
+        text[variant::width] = text[variant::width].translate(self._AS_VARIANT)
+        written = text.decode()
+        return [written[at : at + width] for at in range(0, len(written), width)]
 
 
 async def started_engine(settings: Settings, telemetry: EngineTelemetry) -> SchedulingEngine:
