@@ -1,6 +1,6 @@
 """Pods that are written many at a time leave behind what the same pods leave that are put one by one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from muster.engine.conditions import PodConditions
@@ -52,8 +52,38 @@ def bind(small: SmallCluster, write: Callable[[Mutation, list[Pod]], None]) -> N
     mutation.finish()
 
 
-def put_new(mutation: Mutation) -> None:
-    for each in PODS:
+def test_pods_that_differ_in_nothing_leave_the_same_too() -> None:
+    first = pod("first", group="gang")
+    alike = (first, *(replace(first, name=name, ordinal=pod(name).ordinal) for name in ("second", "third")))
+    at_once, one_by_one = SmallCluster(*BASE), SmallCluster(*BASE)
+
+    at_once.change(lambda mutation: mutation.add_pods(alike))
+    one_by_one.change(lambda mutation: put_new(mutation, alike))
+    bind(at_once, lambda mutation, pods: mutation.bind(pods, NODES))
+    bind(one_by_one, put_each)
+
+    assert traces(at_once) == traces(one_by_one)
+
+
+def test_a_pod_that_is_put_again_after_its_run_has_its_last_state() -> None:
+    at_once, one_by_one = SmallCluster(*BASE), SmallCluster(*BASE)
+
+    def add_and_relabel(mutation: Mutation) -> None:
+        mutation.add_pods(PODS)
+        mutation.put(replace(PODS[1], labels={"is": "late"}))
+
+    def put_and_relabel(mutation: Mutation) -> None:
+        put_new(mutation)
+        mutation.put(replace(PODS[1], labels={"is": "late"}))
+
+    at_once.change(add_and_relabel)
+    one_by_one.change(put_and_relabel)
+
+    assert traces(at_once) == traces(one_by_one)
+
+
+def put_new(mutation: Mutation, pods: Sequence[Pod] = PODS) -> None:
+    for each in pods:
         mutation.put(each)
 
 

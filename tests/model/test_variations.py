@@ -5,7 +5,7 @@ import pytest
 from muster.model.meta import ObjectKey
 from muster.model.node import Node
 from muster.model.pod import Pod
-from muster.model.variations import variation
+from muster.model.variations import variation, varied_all
 
 POD = Pod(name="p", namespace="n", uid="u", labels={"a": "b"}, group="g", gates=("x/y",))
 
@@ -53,3 +53,20 @@ def test_a_variation_with_another_name_has_the_key_of_that_name() -> None:
     assert variation(Pod, "name")(before, "b").key == ObjectKey("Pod", "n", "b")
     assert variation(Pod, "name", kind="Pod")(before, "b").key == ObjectKey("Pod", "n", "b")
     assert variation(Pod, "name", "namespace", kind="Pod")(before, "b", "m").key == ObjectKey("Pod", "m", "b")
+
+
+def test_many_records_vary_each_by_its_values() -> None:
+    records = [POD, dataclasses.replace(POD, name="q", labels={})]
+
+    made = varied_all(Pod, "uid", "node_name")(records, ["1", "2"], ["node-1", "node-2"])
+
+    assert made == [
+        dataclasses.replace(records[0], uid="1", node_name="node-1"),
+        dataclasses.replace(records[1], uid="2", node_name="node-2"),
+    ]
+    assert [each.key.name for each in made] == ["p", "q"]
+
+
+def test_many_records_with_too_few_values_are_refused() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        varied_all(Pod, "uid")([POD, POD], ["1"])

@@ -7,7 +7,7 @@ milliseconds and in 10 000 deltas a hundredfold.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
 
 from muster.core.deltas import (
@@ -25,7 +25,7 @@ from muster.core.snapshot import Snapshot
 from muster.engine.queueing_hints import EventKind
 from muster.model.meta import ORDINAL_OF
 from muster.model.node import Node
-from muster.model.pod import Pod, PodSpec
+from muster.model.pod import Pod, PodSpec, share
 
 LEAST_SIGNATURES = 8_192
 SIGNATURES_A_KEPT = 4
@@ -34,6 +34,8 @@ LEAST_RESOURCES = 256
 MOST_BEHIND = 100_000
 MANY_CHANGES = 500
 _NODE_OF = attrgetter("node_name")
+_WHAT_IS_READ = tuple(map(attrgetter, ("spec", "labels", "namespace")))
+"""Fields of a pod from which its signature follows."""
 
 
 class ArrayFeed:
@@ -56,8 +58,10 @@ class ArrayFeed:
         """The index of what filters and scores read of the pod."""
         return self.signatures.intern(pod)
 
-    def signatures_of(self, pods: Iterable[Pod]) -> list[int]:
+    def signatures_of(self, pods: Sequence[Pod]) -> list[int]:
         """The index of each; asked once for pods after one another that share spec and labels."""
+        if pods and share(pods, *_WHAT_IS_READ):
+            return [self.signatures.intern(pods[0])] * len(pods)
         found: list[int] = []
         spec: PodSpec | None = None
         labels: dict[str, str] | None = None

@@ -94,7 +94,7 @@ def still_holds(
         return None
     if not changed or not columns.pods:
         return decision
-    signatures = cluster.feed.signatures_of(map(pods.__getitem__, columns.pods))
+    signatures = cluster.feed.signatures_of([pods[ordinal] for ordinal in columns.pods])
     nodes = [columns.nodes[i] for i in columns.node_index]
     excluded = {
         i: unit.excluded_nodes[ordinal]

@@ -7,6 +7,7 @@ help: then the touched nodes are looked up, and the room on them is worked out f
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from muster.core.framework import Profile
@@ -21,8 +22,7 @@ from muster.plugins.pod_bearing import bears_on
 if TYPE_CHECKING:
     from muster.engine.array_feed import ArrayFeed
     from muster.engine.cluster_state import ClusterState
-    from muster.engine.mutation import Edit
-    from muster.model.meta import ObjectKey
+    from muster.engine.edits import Edits
 
 _NOBODY, _EVERYBODY = float("inf"), float("-inf")
 MOST_NODES = 64
@@ -34,7 +34,7 @@ class Change:
 
     def __init__(
         self,
-        edits: Mapping[ObjectKey, Edit],
+        edits: Edits,
         state: ClusterState,
         feed: ArrayFeed,
         profiles: Mapping[str, Profile],
@@ -87,9 +87,9 @@ class Change:
         return not self._are_many
 
     def _touched(self) -> dict[str, None]:
-        """Names of nodes that changed, and of those on which a pod gave its room back."""
+        """Names of nodes that changed, and of those on which a pod gave its room back, which none in a run does."""
         touched: dict[str, None] = {}
-        for key, edit in self._edits.items():
+        for key, edit in self._edits.singles.items():
             if key.kind == NODE:
                 touched[key.name] = None
             elif isinstance(edit.old, Pod) and edit.old.node_name and not edit.old.is_terminal:
@@ -103,7 +103,7 @@ class Change:
         if self._pods is None:
             states = (
                 pod
-                for edit in self._edits.values()
+                for edit in chain(self._edits.singles.values(), self._edits.in_runs)
                 if isinstance(edit.old or edit.new, Pod)
                 for pod in (edit.old, edit.new, edit.last)
             )

@@ -46,7 +46,7 @@ from muster.model.priority import PriorityClass
 from muster.validation.admission import PriorityClasses, SpecMemo
 
 if TYPE_CHECKING:
-    from muster.engine.mutation import Edit
+    from muster.engine.edits import Edits
 
 MOST_LAST_DECISIONS = 4_096
 _NOBODY = NullTelemetry()
@@ -167,9 +167,7 @@ class Cluster:
             self.failures.forget_all()
             self.searches.forget_all()
 
-    def events_happened(
-        self, events: Collection[EventKind], edits: Mapping[ObjectKey, Edit], now_us: int
-    ) -> None:
+    def events_happened(self, events: Collection[EventKind], edits: Edits, now_us: int) -> None:
         """Wake the units that one of the events of a revision, with these edits, may help."""
         if events:
             change = Change(edits, self.state, self.feed, self.profiles)

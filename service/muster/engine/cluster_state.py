@@ -20,6 +20,8 @@ from muster.model.pod import Pod
 
 Name = tuple[str, str]
 NAME_OF_GROUP = attrgetter("namespace", "group")
+_NAME_OF = attrgetter("namespace", "name")
+_NOMINATION_OF, _OWNERS_OF = attrgetter("status.nominated_node_name"), attrgetter("owner_references")
 _NO_MEMBERS = Members(frozenset())
 
 
@@ -102,18 +104,18 @@ class ClusterState:
 
     def add_pods(self, new: Sequence[Pod]) -> None:
         """As `put_pod`, for pods that did not exist and have no node."""
-        for pod in new:
-            self._pods[pod.namespace, pod.name] = pod
-            if pod.status.nominated_node_name and is_nominated(pod):
+        self._pods.update(zip(map(_NAME_OF, new), new, strict=True))
+        for pod in new if any(map(_NOMINATION_OF, new)) else ():
+            if is_nominated(pod):
                 self.nominated[pod.ordinal] = pod
-            if pod.owner_references:
-                self._index_owners(pod.key, None, pod)
+        for pod in new if any(map(_OWNERS_OF, new)) else ():
+            self._index_owners(pod.key, None, pod)
         for (namespace, group), pods in groupby(new, key=NAME_OF_GROUP):
             if group:
                 members = self._members.get((namespace, group))
                 if members is None:
                     members = self._members[namespace, group] = Members(self.scheduler_names)
-                members.add(pods)
+                members.add(list(pods))
 
     def load_pods(self, stored: Sequence[Pod]) -> None:
         """As `put_pod`, for all pods of a store, into a state that holds none."""
@@ -124,14 +126,15 @@ class ClusterState:
 
     def bind(self, bound: Sequence[Pod]) -> None:
         """As `put_pod`, for pods that were pending and differ by node and status alone."""
+        self._pods.update(zip(map(_NAME_OF, bound), bound, strict=True))
+        on_node = self._on_node
         for pod in bound:
-            self._pods[pod.namespace, pod.name] = pod
-            self._on_node[pod.node_name][pod.ordinal] = pod
-            if self.nominated:
-                self.nominated.pop(pod.ordinal, None)
+            on_node[pod.node_name][pod.ordinal] = pod
+        for pod in bound if self.nominated else ():
+            self.nominated.pop(pod.ordinal, None)
         for (namespace, group), members in groupby(bound, key=NAME_OF_GROUP):
             if group:
-                self._members[namespace, group].bind(members)
+                self._members[namespace, group].bind(list(members))
 
     def put(self, key: ObjectKey, new: ClusterObject) -> ClusterObject | None:
         """Add or replace an object; returns its earlier state."""

@@ -8,7 +8,7 @@ goes. Trees may be broken: climbing stops at a missing parent, at a repeat, and 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain, groupby
+from itertools import chain, groupby, repeat
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -20,14 +20,15 @@ from muster.engine.cluster_state import ClusterState, Name, parent_key_of
 from muster.engine.conditions import TRUE
 from muster.engine.disruption_budgets import BudgetTable
 from muster.engine.hierarchy import keys_below
-from muster.model.meta import POD, POD_GROUP, ObjectKey
-from muster.model.pod import POD_SCHEDULED, Pod, PodStatus
+from muster.model.meta import ORDINAL_OF, POD, POD_GROUP, ObjectKey
+from muster.model.pod import POD_SCHEDULED, Pod, PodStatus, share
 
 MOST_LEVELS = 4
 _NONE: IntArray = np.zeros(0, dtype=np.int64)
 _Shelf = dict[int, int]
 """Pods by ordinal, each with when it began to run."""
 _SHELF_OF = attrgetter("namespace", "group", "spec.priority")
+_WHEN_STARTED = attrgetter("status"), attrgetter("creation_us")
 
 
 class Belonging(NamedTuple):
@@ -81,11 +82,12 @@ class DisruptionTable:
 
     def pods_bound(self, bound: Sequence[Pod]) -> None:
         """Note pods that got a node and were seen nowhere before."""
-        self.running.update({pod.ordinal: pod for pod in bound})
-        start_of = self.start_of
+        self.running.update(zip(map(ORDINAL_OF, bound), bound, strict=True))
         for _, pods in groupby(bound, key=_SHELF_OF):
             together = list(pods)
-            self._shelf(together[0]).update({pod.ordinal: start_of(pod) for pod in together})
+            started_alike = share(together, *_WHEN_STARTED)
+            starts = repeat(self.start_of(together[0])) if started_alike else map(self.start_of, together)
+            self._shelf(together[0]).update(zip(map(ORDINAL_OF, together), starts, strict=False))
 
     def groups_changed(self) -> None:
         """A group came or went: where the pods below it belong is to be found anew."""

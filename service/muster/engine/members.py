@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
+from operator import attrgetter
 
-from muster.model.pod import FAILED, SUCCEEDED, Pod
+from muster.model.meta import ORDINAL_OF
+from muster.model.pod import FAILED, SUCCEEDED, Pod, share
+
+_WHAT_COUNTS = tuple(map(attrgetter, ("status", "spec", "gates", "deletion_us", "node_name")))
+"""Fields of a pod from which its standing follows."""
 
 
 class Standing(IntEnum):
@@ -58,20 +63,20 @@ class Members:
         self.pods[pod.ordinal] = pod
         self.counts[standing(pod, self._names)] += 1
 
-    def add(self, pods: Iterable[Pod]) -> None:
+    def add(self, pods: Sequence[Pod]) -> None:
         """Pods that did not exist."""
+        self.pods.update(zip(map(ORDINAL_OF, pods), pods, strict=True))
+        if share(pods, *_WHAT_COUNTS):
+            self.counts[standing(pods[0], self._names)] += len(pods)
+            return
         for pod in pods:
-            self.pods[pod.ordinal] = pod
             self.counts[standing(pod, self._names)] += 1
 
-    def bind(self, pods: Iterable[Pod]) -> None:
+    def bind(self, pods: Sequence[Pod]) -> None:
         """Members that were PENDING got a node."""
-        bound = 0
-        for pod in pods:
-            self.pods[pod.ordinal] = pod
-            bound += 1
-        self.counts[Standing.PENDING] -= bound
-        self.counts[Standing.BOUND] += bound
+        self.pods.update(zip(map(ORDINAL_OF, pods), pods, strict=True))
+        self.counts[Standing.PENDING] -= len(pods)
+        self.counts[Standing.BOUND] += len(pods)
 
     def remove(self, pod: Pod) -> None:
         old = self.pods.pop(pod.ordinal)

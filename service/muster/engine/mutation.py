@@ -9,16 +9,16 @@ they come to; the log entry is made. A mutation that changed nothing makes no re
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
-from itertools import groupby, repeat
-from typing import NamedTuple
+from itertools import groupby
+from operator import attrgetter
 
 from muster.engine.cluster import Cluster
 from muster.engine.cluster_state import NAME_OF_GROUP, group_key_of, is_nominated, parent_key_of
 from muster.engine.conditions import PodConditions
+from muster.engine.edits import Edits
 from muster.engine.hierarchy import Root
 from muster.engine.nominations import settle_waits
-from muster.engine.ports import Change, EventType, LogEntry
+from muster.engine.ports import LogEntry
 from muster.engine.queueing_hints import EventKind, node_events
 from muster.engine.settlement import settle_deletions, settle_layouts, settle_pending, settle_units
 from muster.model.disruption import PodDisruptionBudget
@@ -26,29 +26,14 @@ from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
 from muster.model.meta import POD_GROUP, ObjectKey
 from muster.model.node import Node
 from muster.model.objects import ClusterObject
-from muster.model.pod import Pod, PodStatus, keys_of
+from muster.model.pod import Pod, PodStatus, keys_of, share
 from muster.model.priority import PriorityClass
 from muster.model.run_time import max_run_time_seconds
-from muster.model.variations import variation, varied
+from muster.model.variations import varied, varied_all
 from muster.model.workload import Workload
 
-_bound = variation(Pod, "node_name", "resource_version", "status")
-_MODIFIED = EventType.MODIFIED
-_change = partial(tuple.__new__, Change)
-
-
-class Edit(NamedTuple):
-    """First and last state of one object in a mutation; None where it did not or does not exist.
-
-    `last` is the state in which an object went, which its DELETED event carries.
-    """
-
-    old: ClusterObject | None
-    new: ClusterObject | None
-    last: ClusterObject | None = None
-
-
-_edit_of = partial(tuple.__new__, Edit)
+_bound = varied_all(Pod, "node_name", "resource_version", "status")
+_STATUS, _GENERATION = attrgetter("status"), attrgetter("generation")
 
 
 class Mutation:
@@ -65,7 +50,7 @@ class Mutation:
         self.revision = cluster.state.revision + 1
         self.now_us = now_us
         self.pod_conditions = PodConditions(now_us)
-        self.edits: dict[ObjectKey, Edit] = {}
+        self.edits = Edits()
         self.touched_groups: dict[ObjectKey, None] = {}
         self.restructured: dict[ObjectKey, None] = {}
         self.regrouped: dict[ObjectKey, None] = {}
@@ -104,8 +89,7 @@ class Mutation:
     def _put_pod(self, new: Pod) -> None:
         key = new.key
         old = self.state.put_pod(key, new)
-        edit = self.edits.get(key)
-        self.edits[key] = Edit(old if edit is None else edit.old, new)
+        self.edits.note(key, old, new)
         self.cluster.budgets.pod_changed(old, new)
         if new.node_name or (old is not None and old.node_name):
             self._pod_event(old, new)
@@ -121,9 +105,8 @@ class Mutation:
             if group is not None:
                 self.touched_groups[group] = None
             came = list(pods)
-            keys = keys_of(came)
-            self._edit(keys, [None] * len(came), came)
-            self.touched_pods.update(dict.fromkeys(keys, group))
+            self.edits.came(came)
+            self.touched_pods.update(dict.fromkeys(keys_of(came), group))
             for pod in came if budgets.concern(namespace) else ():
                 budgets.pod_changed(None, pod)
 
@@ -132,12 +115,11 @@ class Mutation:
 
         What `put` of each would do, for a fraction of it: nothing else about the pods differs, no other unit is concerned.
         """
-        bound = [
-            _bound(pod, node, self.revision, self._status_on(node, pod))
-            for pod, node in zip(pods, nodes, strict=True)
-        ]
-        if bound:
-            self._edit(keys_of(pods), pods, bound)
+        if pods:
+            chosen = list(nodes)
+            statuses = self._statuses_on(chosen, pods)
+            bound = _bound(pods, chosen, [self.revision] * len(pods), statuses)
+            self.edits.bound(pods, bound)
             budgets = self.cluster.budgets
             for namespace in {pod.namespace for pod in bound}:
                 for old, new in zip(pods, bound, strict=True) if budgets.concern(namespace) else ():
@@ -148,24 +130,21 @@ class Mutation:
             self.cluster.disruption.pods_bound(bound)
             self.note(EventKind.POD_BOUND)
 
+    def _statuses_on(self, nodes: Sequence[str], pods: Sequence[Pod]) -> list[PodStatus]:
+        """Those of the pods once they have these nodes. Mostly one for all: pods of a gang came together."""
+        first = pods[0]
+        if first.status.nominated_node_name or not share(pods, _STATUS, _GENERATION):
+            return list(map(self._status_on, nodes, pods))
+        return [self.pod_conditions.scheduled(first.status, first.generation)] * len(pods)
+
     def _status_on(self, node: str, pod: Pod) -> PodStatus:
-        """That of the pod once it has the node. Mostly asked for one pod after the other of the same gang."""
+        """That of the pod once it has the node."""
         status = self.pod_conditions.scheduled(pod.status, pod.generation)
         if not status.nominated_node_name:
             return status
         if status.nominated_node_name != node:
             self.note(EventKind.NOMINATION_CLEARED)
         return self.pod_conditions.without_nomination(status)
-
-    def _edit(self, keys: Sequence[ObjectKey], old: Sequence[Pod | None], new: Sequence[Pod]) -> None:
-        """Note what became of pods, in columns."""
-        edits = self.edits
-        if edits.keys().isdisjoint(keys):
-            edits.update(zip(keys, map(_edit_of, zip(old, new, repeat(None), strict=False)), strict=True))
-            return
-        for key, before, after in zip(keys, old, new, strict=True):
-            edit = edits.get(key)
-            edits[key] = Edit(before if edit is None else edit.old, after)
 
     def restate(self, new: Pod | AnyGroup) -> None:
         """Write an object of which the conditions alone changed: no unit is concerned by it."""
@@ -176,8 +155,7 @@ class Mutation:
     def remove(self, key: ObjectKey) -> None:
         """Take an object out for good."""
         old = self.state.remove(key)
-        first = self.edits[key].old if key in self.edits else old
-        self.edits[key] = Edit(first, None, old)
+        self.edits.note(key, old, None)
         if isinstance(old, Pod):
             self.cluster.budgets.pod_changed(old, None)
             self._pod_event(old, None)
@@ -214,30 +192,20 @@ class Mutation:
         settle_waits(self)
         self._restate_budgets()
         self.cluster.events_happened(self.events, self.edits, self.now_us)
-        if not any(edit.new is not None or edit.old is not None for edit in self.edits.values()):
+        if not self.edits.changes_anything():
             return False
         self.commit()
         return True
 
     def commit(self) -> None:
         """Make the revision: the log entry and the final states of its objects."""
-        writes = self.cluster.writes()
-        puts, changes, added = writes.puts, list[Change](), EventType.ADDED
-        for key, (old, new, last) in self.edits.items():
-            if new is not None:
-                puts[key] = new
-                changes.append(_change((added, new, None)) if old is None else _modified(old, new))
-            elif old is not None and last is not None:
-                writes.puts.pop(key, None)
-                writes.removed.setdefault(key, last)
-                changes.append(Change(EventType.DELETED, last))
+        changes = self.edits.write(self.cluster.writes())
         self.state.revision = self.revision
-        self.cluster.append(LogEntry(self.revision, self.now_us, tuple(changes)))
+        self.cluster.append(LogEntry(self.revision, self.now_us, changes))
 
     def _store(self, key: ObjectKey, new: ClusterObject) -> ClusterObject | None:
         old = self.state.put(key, new)
-        edit = self.edits.get(key)
-        self.edits[key] = Edit(old if edit is None else edit.old, new)
+        self.edits.note(key, old, new)
         return old
 
     def _restate_budgets(self) -> None:
@@ -308,9 +276,3 @@ def _declares_another_run_time(old: Pod, new: Pod) -> bool:
     if old.annotations is new.annotations or new.node_name:
         return False
     return max_run_time_seconds(old) != max_run_time_seconds(new)
-
-
-def _modified(old: ClusterObject, new: ClusterObject) -> Change:
-    labels = old.labels
-    is_relabelled = labels is not new.labels and labels != new.labels
-    return _change((_MODIFIED, new, labels if is_relabelled else None))

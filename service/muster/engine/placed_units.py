@@ -15,8 +15,8 @@ from muster.core.decision import Decision, DecisionCode, GroupResult, Status
 from muster.core.tree import Unit, leaves
 from muster.engine.cluster import Cluster
 from muster.engine.conditions import SCHEDULED, PodConditions, with_group_condition
+from muster.engine.edits import Edits
 from muster.engine.hierarchy import subtree, unbound_pods
-from muster.engine.mutation import Edit
 from muster.engine.ports import AssignmentColumns, Change, DecisionRecord, EventType, LogEntry
 from muster.engine.queueing_hints import EventKind
 from muster.model.group import AnyGroup
@@ -71,8 +71,7 @@ class PlacedUnits:
         self._now_us = now_us
         self._conditions = PodConditions(now_us)
         self._bound: list[Pod] = []
-        self._edits: dict[ObjectKey, Edit] = {}
-        self._has_waiting = len(cluster.queue.waiting) > 0
+        self._edits = Edits()
 
     def write(self, verdicts: Sequence[Verdict]) -> list[DecisionRecord]:
         """A revision for each, in their order, with its record."""
@@ -95,8 +94,9 @@ class PlacedUnits:
             for pod, at in zip(chosen, assigned.node_index, strict=True)
         ]
         self._bound += bound
+        self._edits.bound(chosen, bound)
         changes: list[Change] = []
-        self._note(chosen, bound, changes)
+        self._note(bound, changes)
         if unit.key.kind != POD:
             self._write_groups(unit.key, revision, changes)
         cluster.queue.done(unit.key)
@@ -110,27 +110,20 @@ class PlacedUnits:
 
     def _write_groups(self, unit: ObjectKey, revision: int, changes: list[Change]) -> None:
         state, now_us = self._cluster.state, self._now_us
-        before: list[AnyGroup] = []
         after: list[AnyGroup] = []
         for group in list(subtree(state, unit)):
             told = with_group_condition(group, scheduled=True, reason=SCHEDULED, message="", now_us=now_us)
             if told is not group:
-                before.append(group)
                 after.append(varied(told, resource_version=revision))
                 state.put(group.key, after[-1])
-        self._note(before, after, changes)
+        self._note(after, changes)
 
-    def _note(
-        self, before: Sequence[ClusterObject], after: Sequence[ClusterObject], changes: list[Change]
-    ) -> None:
-        """Note what became of objects whose labels stay; what was, only if units wait that may ask for it."""
+    def _note(self, after: Sequence[ClusterObject], changes: list[Change]) -> None:
+        """Note what became of objects whose labels stay."""
         puts = self._cluster.writes().puts
         for new in after:
             puts[new.key] = new
             changes.append(_change((_MODIFIED, new, None)))
-        if self._has_waiting:
-            edits = (Edit(old, new) for old, new in zip(before, after, strict=True))
-            self._edits.update(zip((new.key for new in after), edits, strict=True))
 
 
 def _pods_of(cluster: Cluster, unit: Unit) -> Mapping[int, Pod]:

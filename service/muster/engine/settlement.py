@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from muster.engine.cluster_state import ClusterState, parent_key_of
@@ -94,8 +95,8 @@ def _is_held(state: ClusterState, item: ClusterObject) -> bool:
 
 
 def _released(mutation: Mutation) -> Iterator[ObjectKey]:
-    """Objects that lost their last finalizer in this mutation, and owners that lost a dependent."""
-    for key, (old, new, _) in mutation.edits.items():
+    """Objects that lost their last finalizer in this mutation, and owners that lost a dependent. Pods in runs keep both."""
+    for key, (old, new, _) in mutation.edits.singles.items():
         if old is None:
             continue
         if old.owner_references and (new is None or new.owner_references != old.owner_references):
@@ -207,13 +208,16 @@ def settle_units(mutation: Mutation) -> None:
         root = mutation.roots[key]
         if not root.missing:
             units.setdefault(root.key, [])
-    for key, group in mutation.touched_pods.items():
+    touched = mutation.touched_pods
+    for group, run in groupby(touched, key=touched.__getitem__):
+        pods = list(run)
         if group is None:
-            units.setdefault(key, []).append(key)
-        elif mutation.roots[group].missing:
-            _release_member(mutation, key)
+            units.update((key, [*units.get(key, ()), key]) for key in pods)
+        elif not mutation.roots[group].missing:
+            units[mutation.roots[group].key] += pods
         else:
-            units[mutation.roots[group].key].append(key)
+            for key in pods:
+                _release_member(mutation, key)
     for unit, pods in units.items():
         if unit not in mutation.settled_units:
             settle_unit(mutation, unit, pods)

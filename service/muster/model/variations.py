@@ -7,7 +7,7 @@ one of its own class: about 1 us. Records stay frozen for everybody else.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
 
@@ -58,20 +58,45 @@ def variations(cls: type[Record], *changed: str, kind: str) -> Callable[..., lis
 
     Each is what `variation` makes with one value of each column. Its name must be among the fields `changed`.
     """
-    names = _names_of(cls, changed)
-    kept = [name for name in names if name not in changed]
+    kept = [name for name in _names_of(cls, changed) if name not in changed]
     where = ", ".join(name if name in changed else f"kept_{name}" for name in ("namespace", "name"))
-    columns = ", ".join(f"{name}_column" for name in changed)
-    lines = [f"def vary(record, {columns}):"]
+    lines = [f"def vary(record, {_columns(changed)}):"]
     lines += [f"    kept_{name} = record.{name}" for name in kept]
-    lines += ["    found = []", f"    for {', '.join(changed)}, in zip({columns}, strict=True):"]
-    lines += ["        made = new(draft)"]
-    lines += [f"        made.{name} = {name if name in changed else f'kept_{name}'}" for name in names]
-    lines += [f"        made._key = key(ObjectKey, ({kind!r}, {where}))", "        made.__class__ = cls"]
-    lines += ["        found.append(made)", "    return found"]
+    lines += ["    found = []", f"    for {', '.join(changed)}, in zip({_columns(changed)}, strict=True):"]
+    lines += _made(changed, {name: f"kept_{name}" for name in kept})
+    lines += [f"        made._key = key(ObjectKey, ({kind!r}, {where}))"]
+    return _compiled(cls, lines)
+
+
+def varied_all(cls: type[Record], *changed: str) -> Callable[..., list[Record]]:
+    """A function `(records, *columns)` that returns each record with the fields `changed` set to its value of each column.
+
+    Only for objects that keep their name and namespace, and for columns as long as the records are many.
+    """
+    kept = [name for name in _names_of(cls, changed) if name not in changed]
+    lines = [f"def vary(records, {_columns(changed)}):", "    found = []"]
+    lines += [f"    for record, {', '.join(changed)} in zip(records, {_columns(changed)}, strict=True):"]
+    lines += _made(changed, {name: f"record.{name}" for name in kept})
+    lines += ["        made._key = record.key"]
+    return _compiled(cls, lines)
+
+
+def _columns(changed: Sequence[str]) -> str:
+    return ", ".join(f"{name}_column" for name in changed)
+
+
+def _made(changed: Sequence[str], kept: dict[str, str]) -> list[str]:
+    """Lines of a loop that begin a record, of which the fields `changed` are named so, and the others come from `kept`."""
+    sources = {name: name for name in changed} | kept
+    return ["        made = new(draft)", *(f"        made.{name} = {at}" for name, at in sources.items())]
+
+
+def _compiled(cls: type[Record], lines: Sequence[str]) -> Callable[..., list[Record]]:
+    """The function of these lines, the last of which end the making of a record in a loop."""
+    ending = ["        made.__class__ = cls", "        found.append(made)", "    return found"]
     namespace: dict[str, Any] = {"new": object.__new__, "draft": _draft_of(cls), "cls": cls}
     namespace |= {"key": tuple.__new__, "ObjectKey": ObjectKey}
-    exec("\n".join(lines), namespace)  # noqa: S102
+    exec("\n".join([*lines, *ending]), namespace)  # noqa: S102
     vary: Callable[..., list[Record]] = namespace["vary"]
     return vary
 

@@ -1,0 +1,143 @@
+"""What became of each object in one revision, in the order in which that was first said.
+
+Objects are noted one by one, pods that came or were bound together in runs, in columns, of which no two have a pod in
+common. A pod that is noted by itself dissolves the runs, since it may be in one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, islice, repeat
+from typing import NamedTuple
+
+from muster.engine.ports import Change, ClusterWrites, EventType
+from muster.model.meta import ObjectKey
+from muster.model.objects import ClusterObject
+from muster.model.pod import Pod, keys_of
+
+_ADDED, _MODIFIED = EventType.ADDED, EventType.MODIFIED
+_change = partial(tuple.__new__, Change)
+
+
+class Edit(NamedTuple):
+    """First and last state of one object in a revision; None where it did not or does not exist.
+
+    `last` is the state in which an object went, which its DELETED event carries.
+    """
+
+    old: ClusterObject | None
+    new: ClusterObject | None
+    last: ClusterObject | None = None
+
+
+class _Run(NamedTuple):
+    """Pods that came, or that were bound if there is an `old` of each. at: so many objects had been noted one by one before."""
+
+    at: int
+    old: Sequence[Pod]
+    new: Sequence[Pod]
+
+    @property
+    def edits(self) -> Iterator[Edit]:
+        return map(Edit, self.old or repeat(None), self.new)
+
+
+class Edits:
+    """True if there are any."""
+
+    def __init__(self) -> None:
+        self._singles: dict[ObjectKey, Edit] = {}
+        self._runs: list[_Run] = []
+        self._has_single_pods = False
+
+    def __bool__(self) -> bool:
+        return bool(self._singles or self._runs)
+
+    @property
+    def singles(self) -> Mapping[ObjectKey, Edit]:
+        """Of the objects that are in no run."""
+        return self._singles
+
+    @property
+    def in_runs(self) -> Iterator[Edit]:
+        """Of pods that came, or of which node, status and revision alone differ."""
+        return chain.from_iterable(run.edits for run in self._runs)
+
+    def note(self, key: ObjectKey, old: ClusterObject | None, new: ClusterObject | None) -> None:
+        """`old` is the state before this; the object goes if there is no `new` one."""
+        if type(old if new is None else new) is Pod:
+            self._has_single_pods = True
+            if self._runs:
+                self._dissolve()
+        edit = self._singles.get(key)
+        first = old if edit is None else edit.old
+        self._singles[key] = Edit(first, new, old if new is None else None)
+
+    def came(self, pods: Sequence[Pod]) -> None:
+        """Pods that did not exist."""
+        self._run((), pods)
+
+    def bound(self, old: Sequence[Pod], new: Sequence[Pod]) -> None:
+        """Pods that got a node."""
+        self._run(old, new)
+
+    def _run(self, old: Sequence[Pod], new: Sequence[Pod]) -> None:
+        if self._has_single_pods:
+            for key, (before, after, _) in zip(keys_of(new), _Run(0, old, new).edits, strict=True):
+                self.note(key, before, after)
+        elif new:
+            self._runs.append(_Run(len(self._singles), old, new))
+
+    def _dissolve(self) -> None:
+        parts = list(self._parts())
+        self._runs.clear()
+        self._singles = {}
+        for part in parts:
+            if isinstance(part, _Run):
+                self._singles.update(zip(keys_of(part.new), part.edits, strict=True))
+            else:
+                self._singles.update(part)
+
+    def _parts(self) -> Iterator[_Run | dict[ObjectKey, Edit]]:
+        """Runs, and what was noted before, between and behind them."""
+        singles, done = iter(self._singles.items()), 0
+        for run in self._runs:
+            yield dict(islice(singles, run.at - done))
+            yield run
+            done = run.at
+        yield dict(singles)
+
+    def changes_anything(self) -> bool:
+        """Whether an object is left that came, changed or went: one that came and went again does not count."""
+        edits = self._singles.values()
+        return bool(self._runs) or any(edit.new is not None or edit.old is not None for edit in edits)
+
+    def write(self, writes: ClusterWrites) -> tuple[Change, ...]:
+        """Add the last states to what goes to the store; returns the changes for the log."""
+        changes: list[Change] = []
+        for part in self._parts():
+            if isinstance(part, _Run):
+                writes.puts.update(zip(keys_of(part.new), part.new, strict=True))
+                kind = _MODIFIED if part.old else _ADDED
+                changes += map(_change, zip(repeat(kind), part.new, repeat(None), strict=False))
+            else:
+                changes += _written(part.items(), writes)
+        return tuple(changes)
+
+
+def _written(edits: Iterable[tuple[ObjectKey, Edit]], writes: ClusterWrites) -> Iterator[Change]:
+    for key, (old, new, last) in edits:
+        if new is not None:
+            writes.puts[key] = new
+            yield _change((_ADDED, new, None)) if old is None else _modified(old, new)
+        elif old is not None and last is not None:
+            writes.puts.pop(key, None)
+            writes.removed.setdefault(key, last)
+            yield Change(EventType.DELETED, last)
+
+
+def _modified(old: ClusterObject, new: ClusterObject) -> Change:
+    labels = old.labels
+    is_relabelled = labels is not new.labels and labels != new.labels
+    return _change((_MODIFIED, new, labels if is_relabelled else None))
