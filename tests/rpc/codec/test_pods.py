@@ -152,3 +152,50 @@ def test_an_encoder_that_is_full_goes_on(monkeypatch: pytest.MonkeyPatch) -> Non
         4000,
         5000,
     ]
+
+
+def _as_by_itself(decoder: PodDecoder, messages: list[pb.Pod]) -> bool:
+    """Whether each is decoded as it is by a decoder that has seen none of the others."""
+    return all(decoder.decode(each) == PodDecoder().decode(each) for each in messages)
+
+
+def test_pods_that_differ_in_their_names_alone_share_all_else() -> None:
+    decoder = PodDecoder()
+
+    first, *others = [_decoded(decoder, _message(f"p-{number}")) for number in range(8, 12)]
+
+    assert [each.name for each in others] == ["p-9", "p-10", "p-11"]
+    assert all(each.group is first.group and each.spec is first.spec for each in others)
+
+
+@pytest.mark.parametrize("labels", [1, 20], ids=["short metadata", "long metadata"])
+@pytest.mark.parametrize("before", ["p-0", "", "x" * 127, "x" * 128, "é-0"])
+def test_a_pod_behind_one_like_it_is_decoded_as_by_itself(before: str, labels: int) -> None:
+    names = [before, "p-1", "p-22", "", "x" * 127, "y" * 127, "y" * 128, "z" * 128, "é-1", "ab-1", "p-3"]
+    messages = [_message(name) for name in names]
+    for each in messages:
+        each.metadata.labels.update({f"label-{number}": "value" for number in range(labels)})
+
+    assert _as_by_itself(PodDecoder(), messages)
+
+
+def test_whatever_differs_beside_the_name_is_seen() -> None:
+    other_label, other_priority, gated, odd = (_message(f"q-{number}") for number in range(4))
+    other_label.metadata.labels["app"] = "wob"
+    other_priority.spec.priority = 7
+    gated.spec.scheduling_gates.add(name="x/y")
+    odd.ClearField("spec")
+    messages = [
+        _message("a-1"),
+        other_label,
+        _message("a-2"),
+        other_priority,
+        _message("a-3", group="h"),
+        gated,
+        _message("a-4", uid="u-4"),
+        _message("a-5", resource_version=5),
+        odd,
+        _message("a-6"),
+    ]
+
+    assert _as_by_itself(PodDecoder(), messages)
