@@ -7,16 +7,16 @@ immutable, stale, being deleted, given twice in the call, or its own owner.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, repeat
 
 from muster.engine.api import AppliedObject, ApplyAnswer, ApplyCall
 from muster.engine.cluster import Cluster
 from muster.engine.errors import ConflictError, FailedPreconditionError, InvalidArgumentError, Precondition
 from muster.engine.mutation import Mutation
 from muster.engine.ports import Ids
-from muster.model.meta import ObjectKey
+from muster.model.meta import POD, ObjectKey
 from muster.model.names import DEFAULT_NAMESPACE
 from muster.model.objects import ClusterObject
 from muster.model.pod import Pod, PodBatch, keys_of
@@ -34,6 +34,7 @@ from muster.validation.admission import (
     admit_batch,
     create_batch,
     create_pod,
+    create_pods,
 )
 from muster.validation.objects import Rules, key_of, validate
 from muster.validation.violations import DUPLICATE, INVALID, Violation
@@ -67,12 +68,17 @@ class ApplyPlan:
 
     def admit(self, stateless: Mapping[int, list[Violation]]) -> list[Accepted]:
         """What each object of the call becomes. Raises the refusal that names every fault, or every conflict."""
-        admitted = [
-            self._admit_one(index, sent, stateless[index])
-            if index in stateless
-            else self._admit_right(index, sent)
-            for index, sent in enumerate(self._call.objects)
-        ]
+        admitted: list[Accepted] = []
+        objects, runs = self._call.objects, self._call.runs
+        while (index := len(admitted)) < len(objects):
+            run = runs.get(index, ())
+            created = self._admit_new_run(run) if run and not stateless else None
+            if created is not None:
+                admitted += created
+            elif index in stateless:
+                admitted.append(self._admit_one(index, objects[index], stateless[index]))
+            else:
+                admitted.append(self._admit_right(index, objects[index]))
         if self._faults:
             first = self._faults[0]
             text = (
@@ -120,6 +126,24 @@ class ApplyPlan:
                 return [Admitted(created, Outcome.CREATED)]
         return self._admit_one(index, sent, [])
 
+    def _admit_new_run(self, run: Sequence[Pod]) -> list[Accepted] | None:
+        """As `_admit_new_pod` of each, in columns; None if one of them exists, or stands in the call already."""
+        names, namespace = [pod.name for pod in run], run[0].namespace or DEFAULT_NAMESPACE
+        if self._cluster.state.has_any_pod(namespace, names):
+            return None
+        if not self._come_first(namespace, names):
+            return None
+        created = create_pods(run[0], names, [""] * len(names), self._context)
+        if not isinstance(created, list):
+            return None
+        self._seen.update(zip(keys_of(created), created, strict=True))
+        return [[Admitted(pod, Outcome.CREATED)] for pod in created]
+
+    def _come_first(self, namespace: str, names: Sequence[str]) -> bool:
+        """Whether each of these pods stands in the call once, and here first."""
+        keys = set(zip(repeat(POD), repeat(namespace), names, strict=False))
+        return len(keys) == len(names) and self._seen.keys().isdisjoint(keys)
+
     def _admit_new_batch(self, index: int, sent: PodBatch) -> Accepted:
         """As `_admit_one`, for a right batch, in columns if none of its pods exists yet, as mostly."""
         names, namespace = sent.names, sent.template.namespace or DEFAULT_NAMESPACE
@@ -128,12 +152,11 @@ class ApplyPlan:
         created = create_batch(sent, self._context)
         if created is None:
             return self._admit_one(index, sent, [])
-        keys = keys_of(created.pods)
-        if sent.template.owner_references or not self._seen.keys().isdisjoint(keys):
+        if sent.template.owner_references or not self._come_first(namespace, names):
             for pod in created.pods:
                 self._check_in_call(index, pod, is_batch=True)
         else:
-            self._seen.update(zip(keys, created.pods, strict=True))
+            self._seen.update(zip(keys_of(created.pods), created.pods, strict=True))
         return created
 
     def _admit_one(
@@ -271,10 +294,22 @@ def _refusal(conflicts: list[Conflict]) -> ConflictError:
     return ConflictError(moved.type, text, preconditions)
 
 
+def _places_of_right(call: ApplyCall, rules: Rules) -> set[int]:
+    """Of pods in runs in which nothing is wrong."""
+    right: set[int] = set()
+    for start, run in call.runs.items():
+        if rules.pods.are_right(run):
+            right.update(range(start, start + len(run)))
+    return right
+
+
 async def stateless_faults(call: ApplyCall, rules: Rules) -> dict[int, list[Violation]]:
     """What validation finds in each object, by its index; gives way to other calls now and then."""
     faults: dict[int, list[Violation]] = {}
+    right = _places_of_right(call, rules)
     for index, sent in enumerate(call.objects):
+        if index in right:
+            continue
         is_right = not rules.pods.pod_faults(sent) if type(sent) is Pod else sent is None
         if sent is not None and not is_right and (found := validate(sent, rules)):
             faults[index] = found

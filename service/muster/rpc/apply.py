@@ -14,6 +14,7 @@ from grpc import aio
 
 from muster.engine.api import ApplyAnswer, ApplyCall, ObjectRefusal, SchedulingEngine
 from muster.engine.errors import InvalidArgumentError
+from muster.engine.pod_runs import pod_runs
 from muster.model.objects import ClusterObject
 from muster.model.pod import PodBatch
 from muster.rpc.admission import Admission
@@ -104,6 +105,7 @@ class Applier:
             validate_only=request.validate_only,
             identity=identity,
             encode_answer=encoder.to_bytes if identity is not None else None,
+            runs=pod_runs(objects),
         )
         if faults.violations:
             await self._refuse(faults, call, has_cluster=has_cluster)

@@ -6,7 +6,7 @@ the specs and the metadata that it has seen, by identity.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from muster.model.meta import POD
 from muster.model.names import are_dns_subdomains, dns_subdomain_fault
@@ -87,6 +87,10 @@ class PodRules:
                 self._right.clear()
             self._right[repeated] = pod
         return (*identity_faults(pod), *lasting)
+
+    def are_right(self, pods: Sequence[Pod]) -> bool:
+        """Whether nothing is wrong with pods, at least one, that share all but their names."""
+        return not self.pod_faults(pods[0]) and are_dns_subdomains([pod.name for pod in pods])
 
     def batch_faults(self, batch: PodBatch) -> tuple[Violation, ...]:
         """All faults of a PodBatch: those of its template, names and uids."""

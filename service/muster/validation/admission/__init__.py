@@ -2,7 +2,7 @@
 
 from muster.validation.admission.admit import admit, admit_batch, create_batch
 from muster.validation.admission.context import AdmissionContext, SpecMemo
-from muster.validation.admission.pods import create_pod
+from muster.validation.admission.pods import create_pod, create_pods
 from muster.validation.admission.priority_classes import PriorityClasses
 from muster.validation.admission.results import Admitted, Answer, Conflict, NewPods, Outcome, Rejected
 
@@ -20,4 +20,5 @@ __all__ = [
     "admit_batch",
     "create_batch",
     "create_pod",
+    "create_pods",
 ]

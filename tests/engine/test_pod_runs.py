@@ -1,0 +1,110 @@
+"""A call whose pods are taken in runs does what it does when they are taken one by one."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from muster.engine.api import ApplyCall, ObjectRefusal
+from muster.engine.applying import ApplyPlan, answer_of, stateless_faults
+from muster.engine.errors import Refusal
+from muster.engine.mutation import Mutation
+from muster.engine.pod_runs import LEAST_PODS, pod_runs
+from muster.model.meta import OwnerReference
+from muster.model.objects import ClusterObject
+from muster.model.pod import Pod, PodBatch
+from muster.model.priority import PriorityClass
+from muster.model.variations import varied
+from muster.validation.objects import Rules
+from muster.validation.violations import INVALID, Violation
+from tests.engine.small_cluster import SmallCluster, pod, pod_group
+from tests.fakes.ids import FakeIds
+
+Sent = Sequence[ClusterObject | PodBatch | None]
+
+TEMPLATE = Pod(name="pod-0", group="gang")
+RUN = [replace(TEMPLATE, name=f"pod-{number}") for number in range(LEAST_PODS)]
+OTHERS = [replace(each, group="other", name=f"other-{each.name}") for each in RUN]
+GANG = pod_group("gang")
+OWNER = OwnerReference(api_version="v1", kind="Pod", name="pod-1", uid="u")
+
+
+def changed(place: int, **fields: object) -> list[Pod]:
+    """The run with one pod of it that differs."""
+    return [*RUN[:place], varied(RUN[place], **fields), *RUN[place + 1 :]]
+
+
+SENT: dict[str, Sent] = {
+    "a gang": [GANG, *RUN],
+    "two gangs": [*RUN, *OTHERS],
+    "an object between": [*RUN, GANG, *OTHERS],
+    "one that was refused": [None, *RUN],
+    "a wrong name": changed(3, name="Wrong_"),
+    "wrong in all": [replace(each, status=replace(each.status, phase="Odd")) for each in RUN],
+    "a name twice": [*RUN, RUN[3], *OTHERS],
+    "a name twice in a run": changed(3, name="pod-5"),
+    "a run twice": [*RUN, GANG, *RUN],
+    "its batch before": [PodBatch(replace(TEMPLATE, name=""), ("pod-1", "x")), *RUN],
+    "a uid": changed(4, uid="uid-4"),
+    "a revision": changed(4, resource_version=1),
+    "owners": [replace(each, owner_references=(OWNER,)) for each in RUN],
+    "an unknown priority": [
+        replace(each, spec=replace(each.spec, priority_class_name="none")) for each in RUN
+    ],
+    "a priority that comes with it": [
+        PriorityClass(name="high", value=7),
+        *(replace(each, spec=replace(TEMPLATE.spec, priority_class_name="high")) for each in RUN),
+    ],
+}
+
+
+@pytest.mark.parametrize("sent", SENT.values(), ids=SENT)
+@pytest.mark.parametrize("stored", [(), (pod("pod-7"),)], ids=["new", "one is stored"])
+def test_runs_do_what_single_pods_do(sent: Sent, stored: tuple[Pod, ...]) -> None:
+    assert outcome(sent, stored, in_runs=True) == outcome(sent, stored, in_runs=False)
+
+
+def test_pods_that_differ_in_their_names_alone_are_a_run() -> None:
+    runs = pod_runs([GANG, *RUN, *OTHERS])
+
+    assert runs == {1: RUN, 1 + LEAST_PODS: OTHERS}
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        RUN[:-1],
+        changed(2, gates=("a/b",)),
+        changed(2, node_name="node"),
+        changed(2, labels={"a": "b"}),
+        changed(2, namespace="apart"),
+        [replace(each, uid="u") for each in RUN],
+    ],
+    ids=["few", "gates", "node", "labels", "namespace", "uids"],
+)
+def test_others_are_none(sent: Sent) -> None:
+    assert not pod_runs(sent)
+
+
+def outcome(sent: Sent, stored: Sequence[Pod], *, in_runs: bool) -> tuple[object, ...]:
+    """What the call is answered, or refused for, and what it writes."""
+    small = SmallCluster(*stored)
+    paths = [f"objects[{index}]." for index in range(len(sent))]
+    refusals = [
+        ObjectRefusal(index, (Violation("", INVALID, "is none"),))
+        for index, each in enumerate(sent)
+        if each is None
+    ]
+    call = ApplyCall("default", sent, paths, refusals, runs=pod_runs(sent) if in_runs else {})
+    faults = asyncio.run(stateless_faults(call, Rules()))
+    mutation = Mutation(small.cluster, small.now_us)
+    plan = ApplyPlan(small.cluster, call, mutation, FakeIds())
+    try:
+        admitted = plan.admit(faults)
+    except Refusal as refusal:
+        return type(refusal), vars(refusal)
+    plan.write(admitted)
+    mutation.finish()
+    writes = small.cluster.writes()
+    return answer_of(call, admitted, mutation.revision), writes.puts, writes.entries
