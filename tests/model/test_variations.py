@@ -5,7 +5,7 @@ import pytest
 from muster.model.meta import ObjectKey
 from muster.model.node import Node
 from muster.model.pod import Pod
-from muster.model.variations import variation, varied_all
+from muster.model.variations import alike, variation, varied_all
 
 POD = Pod(name="p", namespace="n", uid="u", labels={"a": "b"}, group="g", gates=("x/y",))
 
@@ -70,3 +70,13 @@ def test_many_records_vary_each_by_its_values() -> None:
 def test_many_records_with_too_few_values_are_refused() -> None:
     with pytest.raises(ValueError, match="zip"):
         varied_all(Pod, "uid")([POD, POD], ["1"])
+
+
+def test_records_are_alike_only_if_all_have_the_same_object_in_each_field() -> None:
+    same = [POD, dataclasses.replace(POD, name="q")]
+    other = dataclasses.replace(POD, labels=dict(POD.labels))
+
+    assert alike(Pod, "labels")([POD])
+    assert alike(Pod, "labels", "uid")(same)
+    assert not alike(Pod, "uid", "labels")([*same, other])
+    assert alike(Pod, "uid")([*same, other])

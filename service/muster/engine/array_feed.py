@@ -25,7 +25,8 @@ from muster.core.snapshot import Snapshot
 from muster.engine.queueing_hints import EventKind
 from muster.model.meta import ORDINAL_OF
 from muster.model.node import Node
-from muster.model.pod import Pod, PodSpec, share
+from muster.model.pod import Pod, PodSpec
+from muster.model.variations import alike
 
 LEAST_SIGNATURES = 8_192
 SIGNATURES_A_KEPT = 4
@@ -34,8 +35,7 @@ LEAST_RESOURCES = 256
 MOST_BEHIND = 100_000
 MANY_CHANGES = 500
 _NODE_OF = attrgetter("node_name")
-_WHAT_IS_READ = tuple(map(attrgetter, ("spec", "labels", "namespace")))
-"""Fields of a pod from which its signature follows."""
+_are_read_alike = alike(Pod, "spec", "labels", "namespace")
 
 
 class ArrayFeed:
@@ -60,7 +60,7 @@ class ArrayFeed:
 
     def signatures_of(self, pods: Sequence[Pod]) -> list[int]:
         """The index of each; asked once for pods after one another that share spec and labels."""
-        if pods and share(pods, *_WHAT_IS_READ):
+        if pods and _are_read_alike(pods):
             return [self.signatures.intern(pods[0])] * len(pods)
         found: list[int] = []
         spec: PodSpec | None = None

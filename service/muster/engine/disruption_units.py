@@ -21,14 +21,15 @@ from muster.engine.conditions import TRUE
 from muster.engine.disruption_budgets import BudgetTable
 from muster.engine.hierarchy import keys_below
 from muster.model.meta import ORDINAL_OF, POD, POD_GROUP, ObjectKey
-from muster.model.pod import POD_SCHEDULED, Pod, PodStatus, share
+from muster.model.pod import POD_SCHEDULED, Pod, PodStatus
+from muster.model.variations import alike
 
 MOST_LEVELS = 4
 _NONE: IntArray = np.zeros(0, dtype=np.int64)
 _Shelf = dict[int, int]
 """Pods by ordinal, each with when it began to run."""
 _SHELF_OF = attrgetter("namespace", "group", "spec.priority")
-_WHEN_STARTED = attrgetter("status"), attrgetter("creation_us")
+_start_alike = alike(Pod, "status", "creation_us")
 
 
 class Belonging(NamedTuple):
@@ -85,8 +86,8 @@ class DisruptionTable:
         self.running.update(zip(map(ORDINAL_OF, bound), bound, strict=True))
         for _, pods in groupby(bound, key=_SHELF_OF):
             together = list(pods)
-            started_alike = share(together, *_WHEN_STARTED)
-            starts = repeat(self.start_of(together[0])) if started_alike else map(self.start_of, together)
+            starts_alike = _start_alike(together)
+            starts = repeat(self.start_of(together[0])) if starts_alike else map(self.start_of, together)
             self._shelf(together[0]).update(zip(map(ORDINAL_OF, together), starts, strict=False))
 
     def groups_changed(self) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
-from operator import attrgetter
 
 from muster.model.meta import ORDINAL_OF
-from muster.model.pod import FAILED, SUCCEEDED, Pod, share
+from muster.model.pod import FAILED, SUCCEEDED, Pod
+from muster.model.variations import alike
 
-_WHAT_COUNTS = tuple(map(attrgetter, ("status", "spec", "gates", "deletion_us", "node_name")))
-"""Fields of a pod from which its standing follows."""
+_stand_alike = alike(Pod, "status", "spec", "gates", "deletion_us", "node_name")
 
 
 class Standing(IntEnum):
@@ -66,7 +65,7 @@ class Members:
     def add(self, pods: Sequence[Pod]) -> None:
         """Pods that did not exist."""
         self.pods.update(zip(map(ORDINAL_OF, pods), pods, strict=True))
-        if share(pods, *_WHAT_COUNTS):
+        if _stand_alike(pods):
             self.counts[standing(pods[0], self._names)] += len(pods)
             return
         for pod in pods:

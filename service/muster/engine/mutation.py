@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from operator import attrgetter
 
 from muster.engine.cluster import Cluster
 from muster.engine.cluster_state import NAME_OF_GROUP, group_key_of, is_nominated, parent_key_of
@@ -26,14 +25,14 @@ from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
 from muster.model.meta import POD_GROUP, ObjectKey
 from muster.model.node import Node
 from muster.model.objects import ClusterObject
-from muster.model.pod import Pod, PodStatus, keys_of, share
+from muster.model.pod import Pod, PodStatus, keys_of
 from muster.model.priority import PriorityClass
 from muster.model.run_time import max_run_time_seconds
-from muster.model.variations import varied, varied_all
+from muster.model.variations import alike, varied, varied_all
 from muster.model.workload import Workload
 
 _bound = varied_all(Pod, "node_name", "resource_version", "status")
-_STATUS, _GENERATION = attrgetter("status"), attrgetter("generation")
+_are_told_alike = alike(Pod, "status", "generation")
 
 
 class Mutation:
@@ -133,7 +132,7 @@ class Mutation:
     def _statuses_on(self, nodes: Sequence[str], pods: Sequence[Pod]) -> list[PodStatus]:
         """Those of the pods once they have these nodes. Mostly one for all: pods of a gang came together."""
         first = pods[0]
-        if first.status.nominated_node_name or not share(pods, _STATUS, _GENERATION):
+        if first.status.nominated_node_name or not _are_told_alike(pods):
             return list(map(self._status_on, nodes, pods))
         return [self.pod_conditions.scheduled(first.status, first.generation)] * len(pods)
 

@@ -3,36 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from itertools import groupby
-from operator import attrgetter
 from typing import cast
 
 from muster.engine.cluster_state import NAME_OF_GROUP
 from muster.model.objects import ClusterObject
-from muster.model.pod import Pod, PodBatch, share
+from muster.model.pod import Pod, PodBatch
+from muster.model.variations import alike
 
 LEAST_PODS = 32
 """Fewer are as quick one by one."""
 
-_SAME_FOR_ALL = tuple(
-    map(
-        attrgetter,
-        (
-            "spec",
-            "labels",
-            "annotations",
-            "owner_references",
-            "finalizers",
-            "gates",
-            "status",
-            "node_name",
-            "group",
-            "namespace",
-            "uid",
-            "resource_version",
-        ),
-    )
-)
+_differ_in_name = alike(Pod, *(field.name for field in fields(Pod) if field.name != "name"))
 
 
 def pod_runs(objects: Sequence[ClusterObject | PodBatch | None]) -> dict[int, Sequence[Pod]]:
@@ -44,7 +27,7 @@ def pod_runs(objects: Sequence[ClusterObject | PodBatch | None]) -> dict[int, Se
     for start, pods in _of_one_group(objects):
         first = pods[0]
         is_plain = not (first.uid or first.resource_version or first.owner_references)
-        if is_plain and share(pods, *_SAME_FOR_ALL):
+        if is_plain and _differ_in_name(pods):
             found[start] = pods
     return found
 

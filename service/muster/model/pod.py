@@ -7,10 +7,9 @@ that many pods share by reference, in memory as in the store (one row a value). 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
-from operator import attrgetter, is_
+from operator import attrgetter
 
 from muster.model.meta import POD, Condition, KubernetesObject, LabelSelector, ObjectKey, SelectorRequirement
 
@@ -199,11 +198,6 @@ def keys_of(pods: Sequence[Pod]) -> list[ObjectKey]:
         return list(map(_kept_key, pods))
     except AttributeError:
         return [pod.key for pod in pods]
-
-
-def share(pods: Sequence[Pod], *fields: Callable[[Pod], object]) -> bool:
-    """Whether all pods, at least one, have the very same object in each of the fields."""
-    return all(all(map(is_, map(field_of, pods), repeat(field_of(pods[0])))) for field_of in fields)
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,24 @@ def varied_all(cls: type[Record], *changed: str) -> Callable[..., list[Record]]:
     return _compiled(cls, lines)
 
 
+def alike(cls: type[Record], *names: str) -> Callable[[Sequence[Record]], bool]:
+    """A function that tells whether records, at least one, have the very same object in each of these fields."""
+    _names_of(cls, names)
+    lines = ["def are_alike(records):", "    first = records[0]"]
+    lines += [f"    first_{name} = first.{name}" for name in names]
+    differs = " or ".join(f"record.{name} is not first_{name}" for name in names)
+    lines += [
+        "    for record in records:",
+        f"        if {differs}:",
+        "            return False",
+        "    return True",
+    ]
+    namespace: dict[str, Any] = {}
+    exec("\n".join(lines), namespace)  # noqa: S102
+    are_alike: Callable[[Sequence[Record]], bool] = namespace["are_alike"]
+    return are_alike
+
+
 def _columns(changed: Sequence[str]) -> str:
     return ", ".join(f"{name}_column" for name in changed)
 
