@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from itertools import chain
-from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -31,22 +30,6 @@ _ANY = Pod(name="any")
 _stored = variation(Pod, *(field.name for field in fields(Pod)))
 ROWS_AT_ONCE = 1_000
 _PODS = select(pods).where(pods.c.cluster_id == bindparam("of")).order_by(pods.c.ordinal)
-_FIELDS = (
-    "ordinal",
-    "namespace",
-    "name",
-    "uid",
-    "resource_version",
-    "generation",
-    "creation_us",
-    "deletion_us",
-    "deletion_grace_seconds",
-    "group",
-)
-_field_getters = tuple(attrgetter(name) for name in _FIELDS)
-_metadata_getters = tuple(map(attrgetter, ("labels", "annotations", "owner_references", "finalizers")))
-_spec_of, _status_of, _node_name_of = attrgetter("spec"), attrgetter("status"), attrgetter("node_name")
-_gates_of = attrgetter("gates")
 
 
 class PodRows:
@@ -61,31 +44,47 @@ class PodRows:
     def columns(self, connection: Connection, some: Sequence[Pod]) -> PodColumns:
         """The columns of the table, with a place for each of these pods, in order; at least one."""
         count = len(some)
-        gates = list(map(_gates_of, some))
+        gates = [pod.gates for pod in some]
+        # A comprehension for each: the interpreter reads a slot that a line names in half the time of a getter.
         return [
             [self._cluster_id] * count,
-            *(list(map(field_of, some)) for field_of in _field_getters),
+            [pod.ordinal for pod in some],
+            [pod.namespace for pod in some],
+            [pod.name for pod in some],
+            [pod.uid for pod in some],
+            [pod.resource_version for pod in some],
+            [pod.generation for pod in some],
+            [pod.creation_us for pod in some],
+            [pod.deletion_us for pod in some],
+            [pod.deletion_grace_seconds for pod in some],
+            [pod.group for pod in some],
             [_encode_gates(each).decode() if each else "" for each in gates] if any(gates) else [""] * count,
-            list(map(_node_name_of, some)),
-            self._shared(connection, self._specs, list(map(_spec_of, some))),
+            [pod.node_name for pod in some],
+            self._shared(connection, self._specs, [pod.spec for pod in some]),
             self._metadata_ids(connection, some),
-            self._shared(connection, self._statuses, list(map(_status_of, some))),
+            self._shared(connection, self._statuses, [pod.status for pod in some]),
         ]
 
     @staticmethod
-    def _shared(connection: Connection, ids: ValueIds, values: list[object]) -> list[int]:
+    def _shared(connection: Connection, ids: ValueIds, values: Sequence[object]) -> list[int]:
+        if _are_one(values):
+            identity = id(values[0])
+            return [ids.ids(connection, {identity: values[0]})[identity]] * len(values)
         identities = list(map(id, values))
-        if _are_one(identities):
-            return [ids.ids(connection, {identities[0]: values[0]})[identities[0]]] * len(values)
         of_identity = ids.ids(connection, dict(zip(identities, values, strict=True)))
         return list(map(of_identity.__getitem__, identities))
 
     def _metadata_ids(self, connection: Connection, some: Sequence[Pod]) -> list[int]:
-        parts = [list(map(id, map(part_of, some))) for part_of in _metadata_getters]
+        parts: list[list[object]] = [
+            [pod.labels for pod in some],
+            [pod.annotations for pod in some],
+            [pod.owner_references for pod in some],
+            [pod.finalizers for pod in some],
+        ]
         if all(map(_are_one, parts)):
-            identity = tuple(part[0] for part in parts)
+            identity = tuple(id(part[0]) for part in parts)
             return [self._metadata.ids(connection, {identity: metadata_of(some[0])})[identity]] * len(some)
-        identities = list(zip(*parts, strict=True))
+        identities = list(zip(*(map(id, part) for part in parts), strict=True))
         distinct = dict(zip(identities, some, strict=True))
         of_identity = self._metadata.ids(connection, {key: metadata_of(pod) for key, pod in distinct.items()})
         return list(map(of_identity.__getitem__, identities))
@@ -107,8 +106,9 @@ class PodRows:
             values.trim()
 
 
-def _are_one(identities: list[int]) -> bool:
-    return identities[0] == identities[-1] and identities.count(identities[0]) == len(identities)
+def _are_one(values: Sequence[object]) -> bool:
+    """Whether they are one value: equal ones are stored as one, and the very same object is seen at a glance."""
+    return values[0] is values[-1] and values.count(values[0]) == len(values)
 
 
 def load_pods(connection: Connection, cluster_id: int) -> list[Pod]:
