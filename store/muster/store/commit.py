@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain, compress
-from operator import itemgetter
+from operator import is_, itemgetter
 
 from sqlalchemy import Connection, Table
 
@@ -96,27 +96,23 @@ class CommitRows:
         gone = _ordinals(together, EventType.DELETED)
         gone.update(pod.ordinal for pod in writes.removed.values() if type(pod) is Pod)
         self.deleted[pods] += [(cluster_id, ordinal) for ordinal in sorted(gone)]
-        written = {id(pod): pod for pod in writes.puts.values() if type(pod) is Pod}
-        for one in together:
-            places = [place for place, pod in enumerate(one.pods) if written.pop(id(pod), None) is not None]
-            self._add_columns(
-                one.columns if len(places) == len(one.pods) else _some(one.columns, places), added
-            )
-        if written:
-            self._add_columns(maker.columns(connection, list(written.values())), added)
+        written = [pod for pod in writes.puts.values() if type(pod) is Pod]
+        logged, others = _written_columns(together, written)
+        for columns in logged:
+            self._add_columns(columns, added)
+        if others:
+            self._add_columns(maker.columns(connection, others), added)
 
     def _add_columns(self, columns: PodColumns, added: set[int]) -> None:
         """Of pods; those that were added are new to the store."""
-        if not columns or not columns[0]:
-            return
-        are_new = list(map(added.__contains__, columns[1]))
-        if all(are_new):
-            self.inserted_pods.append(columns)
-        elif not any(are_new):
+        ordinals = columns[1]
+        if not added or added.isdisjoint(ordinals):
             self.updated_pods.append(columns)
+        elif added.issuperset(ordinals):
+            self.inserted_pods.append(columns)
         else:
-            new = [place for place, is_new in enumerate(are_new) if is_new]
-            old = [place for place, is_new in enumerate(are_new) if not is_new]
+            new = [place for place, ordinal in enumerate(ordinals) if ordinal in added]
+            old = [place for place, ordinal in enumerate(ordinals) if ordinal not in added]
             self.inserted_pods.append(_some(columns, new))
             self.updated_pods.append(_some(columns, old))
 
@@ -156,9 +152,46 @@ def _ordinals(together: list[LoggedPods], wanted: EventType) -> set[int]:
     """Of the pods to which this happened."""
     ordinals: set[int] = set()
     for one in together:
-        if wanted in one.types:
+        if one.only_type is wanted:
+            ordinals.update(one.columns[1])
+        elif one.only_type is None and wanted in one.types:
             ordinals.update(compress(one.columns[1], map(wanted.__eq__, one.types)))
     return ordinals
+
+
+def _written_columns(
+    together: list[LoggedPods], written: Sequence[Pod]
+) -> tuple[list[PodColumns], list[Pod]]:
+    """The log's columns of those pods that are written, and pods that are written and not in the log.
+
+    The last entries come first, as they mostly have all that is written, in that order: what they bound others added.
+    """
+    columns: list[PodColumns] = []
+    entries, left = list(together), list(written)
+    while left and entries and _ends_with(left, entries[-1].pods):
+        last = entries.pop()
+        columns.append(last.columns)
+        del left[-len(last.pods) :]
+    identities = set(map(id, left))
+    while identities and entries:
+        last = entries.pop()
+        found = identities.intersection(map(id, last.pods))
+        identities -= found
+        if found:
+            columns.append(_of_pods(last, found))
+    return columns[::-1], [pod for pod in left if id(pod) in identities] if identities else []
+
+
+def _ends_with(some: list[Pod], last: list[Pod]) -> bool:
+    return 0 < len(last) <= len(some) and all(map(is_, last, some[-len(last) :]))
+
+
+def _of_pods(one: LoggedPods, wanted: set[int]) -> PodColumns:
+    """The columns of these pods alone."""
+    if len(wanted) == len(one.pods):
+        return one.columns
+    places = {id(pod): place for place, pod in enumerate(one.pods) if id(pod) in wanted}
+    return _some(one.columns, list(places.values()))
 
 
 def _some(columns: PodColumns, places: Sequence[int]) -> PodColumns:

@@ -7,7 +7,8 @@ hundred KiB; a few pods are in it as the rows of their table, which takes a frac
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, groupby, repeat
+from itertools import chain, repeat
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -92,6 +93,7 @@ class Body(msgspec.Struct, array_like=True, frozen=True):
 FEW_PODS = 64
 """Up to here, columns would save little room for the time that packing each of them takes."""
 
+_object_of = itemgetter(1)
 _encode = msgspec.msgpack.Encoder().encode
 _decode_body = msgspec.msgpack.Decoder(Body).decode
 _decode_uses = msgspec.msgpack.Decoder(tuple[list[int], list[int], list[int]]).decode
@@ -111,14 +113,18 @@ class Logged(NamedTuple):
 def logged(entry: LogEntry) -> Logged:
     """The entry, taken apart."""
     changes = entry.changes
+    are_pods = bytes([kind is Pod for kind in map(type, map(_object_of, changes))])
     runs: list[int] = []
     own: list[Change] = []
     others: list[Change] = []
     start = 0
-    for is_pod, run in groupby([type(changed) is Pod for _, changed, _ in changes]):
-        end = start + len(list(run))
-        runs += [0, end - start] if is_pod and not runs else [end - start]
+    while start < len(changes):
+        is_pod = len(runs) % 2
+        end = are_pods.find(1 - is_pod, start)
+        if end < 0:
+            end = len(changes)
         (own if is_pod else others).extend(changes[start:end])
+        runs.append(end - start)
         start = end
     types, pods, labels = zip(*own, strict=True) if own else ((), (), ())
     had_others = labels.count(None) < len(labels)
@@ -133,7 +139,13 @@ class LoggedPods:
         self.entries = entries
         self.pods: list[Pod] = [*chain.from_iterable(one.pods for one in entries)]
         self.types: list[EventType] = [*chain.from_iterable(one.types for one in entries)]
+        self.only_type = self._only_type()
         self.columns: PodColumns = maker.columns(connection, self.pods) if self.pods else []
+
+    def _only_type(self) -> EventType | None:
+        """What happened to all of the pods, if it was the same."""
+        types = self.types
+        return types[0] if types and types.count(types[0]) == len(types) else None
 
 
 def in_columns(connection: Connection, maker: PodRows, entries: Iterable[LogEntry]) -> list[LoggedPods]:
