@@ -1,5 +1,6 @@
 """What is packed unpacks to the same column, whatever it holds."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,3 +51,35 @@ def test_uuids_take_sixteen_bytes_each(column: list[str]) -> None:
     assert isinstance(packed, bytes)
     assert len(packed) == 16 * len(column)
     assert columns.unpack_uids(packed) == column
+
+
+@pytest.mark.parametrize(
+    ("names", "packed"),
+    [
+        (["gang-1", "gang-2"], ("gang-", ["1", "2"])),
+        (["gang-1", "other", "gang-2"], ("", ["gang-1", "other", "gang-2"])),
+        (["gang-1", "gang-1\0gang-1", "gang-1"], ("gang-1", ["", "\0gang-1", ""])),
+        (["alone"], ("alone", [""])),
+    ],
+    ids=["first and last", "another between", "a mark in a name", "one"],
+)
+def test_names_are_packed_by_the_longest_beginning_of_all(
+    names: list[str], packed: tuple[str, list[str]]
+) -> None:
+    assert columns.pack_names(names) == packed
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        ("0f8fad5b-d9cb-469f-a165-70867728950e-1", "0f8fad5b-d9cb-469f-a165-708677289"),
+        ("0F8FAD5B-d9cb-469f-a165-70867728950e", "0f8fad5b-d9cb-469f-a165-70867728950e"),
+        ("0f8fad5b-d9cb-469f-a165-70867728950\0", "0f8fad5b-d9cb-469f-a165-70867728950e"),
+        ("0f8fad5b-d9cb-469f-a165-7086772895--", "0f8fad5b-d9cb-469f-a165-70867728950e"),
+        ("", ""),
+    ],
+    ids=["too long and too short", "capitals", "a mark", "too many hyphens", "none"],
+)
+def test_uids_of_another_form_stay_texts(changed: tuple[str, ...]) -> None:
+    assert columns.pack_uids(changed) == list(changed)
+    assert columns.pack_uids(()) == []

@@ -6,6 +6,7 @@ packed column may be read years later, so the forms below stay.
 
 from __future__ import annotations
 
+from binascii import unhexlify
 from collections.abc import Sequence
 from itertools import accumulate
 from operator import sub
@@ -18,6 +19,8 @@ PackedUids = bytes | list[str]
 
 UID_LENGTH = 36
 HYPHENS = (8, 13, 18, 23)
+_JOINT = "\0"
+_MARKS = (*((place, "-") for place in HYPHENS), (UID_LENGTH, _JOINT))
 
 
 def pack_integers(column: Sequence[int]) -> PackedIntegers:
@@ -62,13 +65,23 @@ def pack_names(column: Sequence[str]) -> PackedNames:
     """What all names begin with, and the rest of each."""
     if not column:
         return "", []
-    first, last = min(column), max(column)
+    prefix = _common_start(column[0], column[-1])
+    joined = _JOINT.join(["", *column])
+    # Mostly what two of them begin with is what all do, and then the joints that it follows are all joints.
+    rests = joined.split(_JOINT + prefix)
+    if len(rests) - 1 == len(column) == joined.count(_JOINT):
+        return prefix, rests[1:]
+    prefix = _common_start(min(column), max(column))
+    return prefix, [name[len(prefix) :] for name in column]
+
+
+def _common_start(one: str, other: str) -> str:
     length = 0
-    for one, other in zip(first, last, strict=False):
-        if one != other:
+    for mine, its in zip(one, other, strict=False):
+        if mine != its:
             break
         length += 1
-    return first[:length], [name[length:] for name in column]
+    return one[:length]
 
 
 def unpack_names(packed: PackedNames) -> list[str]:
@@ -79,16 +92,15 @@ def unpack_names(packed: PackedNames) -> list[str]:
 
 def pack_uids(column: Sequence[str]) -> PackedUids:
     """Sixteen bytes for each if all are UUIDs in their usual form, else the texts."""
-    joined = "".join(column)
-    digits = joined.replace("-", "")
-    if set(map(len, column)) == {UID_LENGTH} and all(
-        joined[place::UID_LENGTH] == "-" * len(column) for place in HYPHENS
-    ):
+    joined = _JOINT.join([*column, ""])
+    are_marked = (joined[place :: UID_LENGTH + 1] == mark * len(column) for place, mark in _MARKS)
+    if column and joined.count(_JOINT) == len(column) and all(are_marked):
         try:
-            raw = bytes.fromhex(digits)
+            digits = joined.encode().translate(None, b"-\0")
+            raw = unhexlify(digits)
         except ValueError:
             return list(column)
-        if len(raw) == 16 * len(column) and raw.hex() == digits:
+        if len(raw) == 16 * len(column) and not any(map(digits.__contains__, b"ABCDEF")):
             return raw
     return list(column)
 
