@@ -7,9 +7,10 @@ packed column may be read years later, so the forms below stay.
 from __future__ import annotations
 
 from binascii import unhexlify
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from operator import sub
+from typing import Generic, TypeVar
 
 PackedIntegers = int | list[int]
 PackedOptionals = int | None | list[int | None]
@@ -17,8 +18,13 @@ PackedWords = str | tuple[list[str], list[int]]
 PackedNames = tuple[str, list[str]]
 PackedUids = bytes | list[str]
 
+Value = TypeVar("Value")
+Packed = TypeVar("Packed")
+
 UID_LENGTH = 36
 HYPHENS = (8, 13, 18, 23)
+MANY = 64
+"""From so many values on, a packed column is kept for the next that is equal."""
 _JOINT = "\0"
 _MARKS = (*((place, "-") for place in HYPHENS), (UID_LENGTH, _JOINT))
 
@@ -119,3 +125,31 @@ def unpack_uids(packed: PackedUids) -> list[str]:
 
 def _all_equal(column: Sequence[object]) -> bool:
     return bool(column) and column.count(column[0]) == len(column)
+
+
+class Once(Generic[Value, Packed]):
+    """Packs columns, of which those that are equal once."""
+
+    def __init__(self, pack: Callable[[Sequence[Value]], Packed]) -> None:
+        self._pack = pack
+        self._known: dict[tuple[int, Value, Value], tuple[list[Value], Packed]] = {}
+
+    def of(self, column: Sequence[Value]) -> Packed:
+        if len(column) < MANY:
+            return self._pack(column)
+        # Equal columns of a commit hold the same objects, which takes no time to see.
+        values = list(column)
+        key = (len(values), values[0], values[-1])
+        known = self._known.get(key)
+        if known is None or known[0] != values:
+            known = self._known[key] = (values, self._pack(values))
+        return known[1]
+
+
+class Packs:
+    """What identifies the pods of a commit, packed: whoever adds, binds or decides on the same pods names them again."""
+
+    def __init__(self) -> None:
+        self.ordinals = Once(pack_integers)
+        self.names = Once(pack_names)
+        self.uids = Once(pack_uids)

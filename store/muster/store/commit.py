@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Table
 from muster.engine.ports import ClusterWrites, EventType, FencedError
 from muster.model.pod import Pod
 from muster.store.bulk import Act, Bulk, Row, Statement
+from muster.store.columns import Packs
 from muster.store.decisions import assignment_row, decision_row
 from muster.store.objects import Bodies, object_keys, object_rows
 from muster.store.queue import key_rows, pending_rows, unit_rows, wait_rows
@@ -55,16 +56,16 @@ class CommitRows:
 
     def add(self, connection: Connection, cluster_id: int, writes: ClusterWrites, maker: PodRows) -> None:
         """Take in the writes of one cluster. Reads, if at all, which shared values are stored."""
-        bodies = Bodies()
+        bodies, packs = Bodies(), Packs()
         together = in_columns(connection, maker, writes.entries)
         self._add_pods(connection, cluster_id, writes, together, maker)
         for table, rows in maker.take_values():
             self.inserted[table] += rows
         self._add_objects(cluster_id, writes, bodies)
         self._add_queue(cluster_id, writes)
-        self._add_decisions(cluster_id, writes)
+        self._add_decisions(cluster_id, writes, packs)
         self.upserted[requests] += request_rows(cluster_id, writes.requests)
-        entries = chain.from_iterable(revision_rows(cluster_id, one, bodies) for one in together)
+        entries = chain.from_iterable(revision_rows(cluster_id, one, bodies, packs) for one in together)
         self.inserted[revisions] += sorted(entries, key=_revision_of)
 
     def run(self, connection: Connection, bulk: Bulk) -> None:
@@ -140,10 +141,10 @@ class CommitRows:
         ]
         self.upserted[preemption_waits] += wait_rows(cluster_id, writes.wait_puts.values())
 
-    def _add_decisions(self, cluster_id: int, writes: ClusterWrites) -> None:
+    def _add_decisions(self, cluster_id: int, writes: ClusterWrites, packs: Packs) -> None:
         for record in writes.decisions:
             self.inserted[decisions].append(decision_row(cluster_id, record))
-            assigned = assignment_row(cluster_id, record)
+            assigned = assignment_row(cluster_id, record, packs)
             if assigned is not None:
                 self.inserted[assignments].append(assigned)
 

@@ -21,9 +21,7 @@ from muster.store.columns import (
     PackedIntegers,
     PackedNames,
     PackedUids,
-    pack_integers,
-    pack_names,
-    pack_uids,
+    Packs,
     unpack_integers,
     unpack_names,
     unpack_uids,
@@ -76,7 +74,7 @@ def decision_row(cluster_id: int, record: DecisionRecord) -> Row:
     return (cluster_id, record.revision, record.id, *unit, code.value, record.create_us, body)
 
 
-def assignment_row(cluster_id: int, record: DecisionRecord) -> Row | None:
+def assignment_row(cluster_id: int, record: DecisionRecord, packs: Packs) -> Row | None:
     """The assignments of a record, or its nominations; None if it has none."""
     decision = record.decision
     core, named = decision.assignments, record.assignments
@@ -87,11 +85,11 @@ def assignment_row(cluster_id: int, record: DecisionRecord) -> Row | None:
     packed = PackedAssignments(
         named.namespace,
         named.nodes,
-        pack_names(named.pods),
-        pack_uids(named.uids),
+        packs.names.of(named.pods),
+        packs.uids.of(named.uids),
         named.node_index,
         len(core.pods),
-        pack_integers(core.pods),
+        packs.ordinals.of(core.pods),
         None if core.nodes == named.nodes else core.nodes,
         None if core.node_index == named.node_index else core.node_index,
     )

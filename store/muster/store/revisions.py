@@ -23,10 +23,9 @@ from muster.store.columns import (
     PackedOptionals,
     PackedUids,
     PackedWords,
+    Packs,
     pack_integers,
-    pack_names,
     pack_optionals,
-    pack_uids,
     pack_words,
     unpack_integers,
     unpack_names,
@@ -160,12 +159,12 @@ def in_columns(connection: Connection, maker: PodRows, entries: Iterable[LogEntr
     return [LoggedPods(connection, maker, few), *apart] if few else apart
 
 
-def revision_rows(cluster_id: int, together: LoggedPods, bodies: Bodies) -> Iterator[Row]:
+def revision_rows(cluster_id: int, together: LoggedPods, bodies: Bodies, packs: Packs) -> Iterator[Row]:
     """The rows of the entries."""
     columns = together.columns
     if len(together.entries) == 1 and len(together.pods) > FEW_PODS:
         (one,) = together.entries
-        yield _revision_row(cluster_id, one, bodies, _uses(columns), packed=_pack(one, columns))
+        yield _revision_row(cluster_id, one, bodies, _uses(columns), packed=_pack(one, columns, packs))
         return
     rows = list(zip(*columns, strict=True))
     start = 0
@@ -184,7 +183,11 @@ _NO_USES: tuple[list[int], ...] = ([], [], [])
 
 
 def _uses(columns: PodColumns) -> tuple[list[int], ...]:
-    return tuple(sorted(set(column)) for column in columns[-3:])
+    return tuple(_distinct(column) for column in columns[-3:])
+
+
+def _distinct(ids: Sequence[int]) -> list[int]:
+    return [ids[0]] if ids.count(ids[0]) == len(ids) else sorted(set(ids))
 
 
 def _revision_row(
@@ -204,14 +207,14 @@ def _revision_row(
     return (cluster_id, one.entry.revision, one.entry.time_us, _encode(uses), body)
 
 
-def _pack(one: Logged, columns: PodColumns) -> PackedPods:
+def _pack(one: Logged, columns: PodColumns, packs: Packs) -> PackedPods:
     return PackedPods(
         len(one.pods),
         pack_integers(one.types),
-        pack_integers(columns[1]),
+        packs.ordinals.of(columns[1]),
         pack_words(columns[2]),
-        pack_names(columns[3]),
-        pack_uids(columns[4]),
+        packs.names.of(columns[3]),
+        packs.uids.of(columns[4]),
         pack_integers(columns[5]),
         pack_integers(columns[6]),
         pack_integers(columns[7]),
