@@ -40,6 +40,23 @@ def test_gangs_of_all_sizes_share_a_commit(store: SqlStore, ledger: Ledger) -> N
     assert list(ledger.objects().values()) == made
 
 
+@pytest.mark.parametrize("every", [1, 2, 1000])
+def test_many_pods_come_of_which_some_have_what_others_lack(ledger: Ledger, every: int) -> None:
+    pods = [
+        replace(
+            pod,
+            deletion_us=None if place % every else place,
+            gates=() if place % every else ("50%", "\\N"),
+            node_name="" if place % every else "100%\t",
+        )
+        for place, pod in enumerate(gang("a", 1000))
+    ]
+
+    made = ledger.committed_add(pods)
+
+    assert list(ledger.objects().values()) == made
+
+
 @pytest.mark.parametrize("act", [Act.UPDATE, Act.DELETE])
 @pytest.mark.parametrize("count", ROWS_A_STATEMENT)
 def test_sqlite_finds_what_it_changes_by_key(tmp_path: Path, act: Act, count: int) -> None:

@@ -12,6 +12,7 @@ whole cluster's rows instead: its statistics know nothing of a table that has ju
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 from typing import cast as cast_to
 
@@ -58,7 +59,7 @@ _COLLATIONS: dict[type[Any], str] = {Text: ' COLLATE "C"'}
 _NUL = "\0"
 _SEPARATOR = "\x1f"
 _COPY_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
-_COPY_MARKS = frozenset("\\\t\n\r")
+_COPY_MARKS = "\\\t\n\r"
 
 
 class PostgresBulk:
@@ -267,25 +268,28 @@ def _copy(connection: Connection, statement: Statement) -> int:
 def _copied(statement: Statement) -> str:
     """Rows in the text form of COPY, which differ: made by a line that has all that they share."""
     line: list[str] = []
-    varying: list[Sequence[str]] = []
+    varying: list[Column] = []
     for name, values in statement.given(statement.joined()).items():
         of = _TYPES[type(statement.table.columns[name].type)]
         if values.count(values[0]) == len(values):
-            line.append(_copied_values(of, values[:1])[0].replace("%", "%%"))
+            line.append(str(_copied_values(of, values[:1])[0]).replace("%", "%%"))
         else:
             line.append("%s")
             varying.append(_copied_values(of, values))
-    return "".join(map(("\t".join(line) + "\n").__mod__, zip(*varying, strict=True)))
+    lines = ("\t".join(line) + "\n") * statement.row_count
+    return lines % tuple(chain.from_iterable(zip(*varying, strict=True)))
 
 
-def _copied_values(of: str, values: Column) -> Sequence[str]:
+def _copied_values(of: str, values: Column) -> Column:
+    """What is written as text: an integer as it is."""
     if of == "bytea":
         return ["\\\\x" + value.hex() for value in values]
     if of != "text":
-        return ["\\N" if value is None else str(value) for value in values]
-    if _COPY_MARKS.isdisjoint("".join(values)):
-        return values
-    return [value.translate(_COPY_ESCAPES) for value in values]
+        return ["\\N" if value is None else value for value in values] if None in values else values
+    joined = "".join(values)
+    if any(mark in joined for mark in _COPY_MARKS):
+        return [value.translate(_COPY_ESCAPES) for value in values]
+    return values
 
 
 def _message(text: str) -> bytes:
