@@ -319,7 +319,7 @@ def _array(of: str, values: Sequence[Any]) -> str:
         return '{"\\\\x' + '","\\\\x'.join(map(bytes.hex, values)) + '"}'
     if None in values:
         values = ["NULL" if value is None else value for value in values]
-    return "{" + ",".join(map(str, values)) + "}"
+    return "{" + ("%s," * len(values))[:-1] % tuple(values) + "}"
 
 
 def _text_array(values: Sequence[str]) -> str:
