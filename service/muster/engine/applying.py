@@ -9,17 +9,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, repeat
+from itertools import chain
 
 from muster.engine.api import AppliedObject, ApplyAnswer, ApplyCall
+from muster.engine.call_objects import CallObjects
 from muster.engine.cluster import Cluster
 from muster.engine.errors import ConflictError, FailedPreconditionError, InvalidArgumentError, Precondition
 from muster.engine.mutation import Mutation
 from muster.engine.ports import Ids
-from muster.model.meta import POD, ObjectKey
+from muster.model.meta import ObjectKey
 from muster.model.names import DEFAULT_NAMESPACE
 from muster.model.objects import ClusterObject
-from muster.model.pod import Pod, PodBatch, keys_of
+from muster.model.pod import Pod, PodBatch
 from muster.model.priority import PriorityClass
 from muster.validation.admission import (
     AdmissionContext,
@@ -54,7 +55,7 @@ class ApplyPlan:
         self._known_pod = cluster.state.pod
         self._call = call
         self._mutation = mutation
-        self._seen: dict[ObjectKey, ClusterObject] = {}
+        self._seen = CallObjects()
         self._faults: list[Violation] = []
         self._conflicts: list[Conflict] = []
         self._context = AdmissionContext(
@@ -129,35 +130,29 @@ class ApplyPlan:
     def _admit_new_run(self, run: Sequence[Pod]) -> list[Accepted] | None:
         """As `_admit_new_pod` of each, in columns; None if one of them exists, or stands in the call already."""
         names, namespace = [pod.name for pod in run], run[0].namespace or DEFAULT_NAMESPACE
-        if self._cluster.state.has_any_pod(namespace, names):
-            return None
-        if not self._come_first(namespace, names):
+        if len(set(names)) < len(names) or self._stands_for_any(namespace, names):
             return None
         created = create_pods(run[0], names, [""] * len(names), self._context)
         if not isinstance(created, list):
             return None
-        self._seen.update(zip(keys_of(created), created, strict=True))
+        self._seen.add_run(created)
         return [[Admitted(pod, Outcome.CREATED)] for pod in created]
 
-    def _come_first(self, namespace: str, names: Sequence[str]) -> bool:
-        """Whether each of these pods stands in the call once, and here first."""
-        keys = set(zip(repeat(POD), repeat(namespace), names, strict=False))
-        return len(keys) == len(names) and self._seen.keys().isdisjoint(keys)
-
     def _admit_new_batch(self, index: int, sent: PodBatch) -> Accepted:
-        """As `_admit_one`, for a right batch, in columns if none of its pods exists yet, as mostly."""
+        """As `_admit_one`, for a right batch, in columns if its pods are new and say no owner, as mostly."""
         names, namespace = sent.names, sent.template.namespace or DEFAULT_NAMESPACE
-        if self._cluster.state.has_any_pod(namespace, names):
+        is_owned = bool(sent.template.owner_references)
+        if is_owned or self._stands_for_any(namespace, names):
             return self._admit_one(index, sent, [])
         created = create_batch(sent, self._context)
         if created is None:
             return self._admit_one(index, sent, [])
-        if sent.template.owner_references or not self._come_first(namespace, names):
-            for pod in created.pods:
-                self._check_in_call(index, pod, is_batch=True)
-        else:
-            self._seen.update(zip(keys_of(created.pods), created.pods, strict=True))
+        self._seen.add_run(created.pods)
         return created
+
+    def _stands_for_any(self, namespace: str, names: Sequence[str]) -> bool:
+        """Whether one of the pods exists, or stands in the call already."""
+        return self._cluster.state.has_any_pod(namespace, names) or self._seen.has_any_pod(namespace, names)
 
     def _admit_one(
         self, index: int, sent: ClusterObject | PodBatch | None, faults: list[Violation]
@@ -219,10 +214,10 @@ class ApplyPlan:
 
     def _check_in_call(self, index: int, item: ClusterObject, *, is_batch: bool) -> None:
         key = item.key
-        if key in self._seen:
+        if self._seen.get(key) is not None:
             field = f"{self._call.paths[index]}{'names' if is_batch else 'metadata.name'}"
             self._faults.append(Violation(field, DUPLICATE, f"{key} stands in this call twice"))
-        self._seen[key] = item
+        self._seen.add(item)
         if item.owner_references and self._owns_itself(item):
             field = f"{self._call.paths[index]}{'template.' if is_batch else ''}metadata.ownerReferences"
             self._faults.append(Violation(field, INVALID, f"{key} would own itself through its owners"))

@@ -1,0 +1,47 @@
+"""The objects of one call so far, by key. Runs of pods are sorted in only once somebody asks for a pod."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import repeat
+
+from muster.model.meta import POD, ObjectKey
+from muster.model.objects import ClusterObject
+from muster.model.pod import Pod, keys_of
+
+
+class CallObjects:
+    """Holds what each object of the call has become."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[ObjectKey, ClusterObject] = {}
+        self._runs: list[Sequence[Pod]] = []
+        self._has_pods = False
+
+    def add(self, item: ClusterObject) -> None:
+        """The newest object, in place of an earlier one with its key."""
+        self._sort_in(item.key)
+        self._by_key[item.key] = item
+        self._has_pods = self._has_pods or type(item) is Pod
+
+    def add_run(self, pods: Sequence[Pod]) -> None:
+        """Pods of which none stands in the call yet."""
+        self._runs.append(pods)
+        self._has_pods = True
+
+    def get(self, key: ObjectKey) -> ClusterObject | None:
+        self._sort_in(key)
+        return self._by_key.get(key)
+
+    def has_any_pod(self, namespace: str, names: Sequence[str]) -> bool:
+        """Whether one of the pods stands in the call."""
+        if not self._has_pods:
+            return False
+        self._sort_in()
+        return not self._by_key.keys().isdisjoint(zip(repeat(POD), repeat(namespace), names, strict=False))
+
+    def _sort_in(self, key: ObjectKey | None = None) -> None:
+        if self._runs and (key is None or key.kind == POD):
+            for pods in self._runs:
+                self._by_key.update(zip(keys_of(pods), pods, strict=True))
+            self._runs.clear()
