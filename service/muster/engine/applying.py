@@ -214,10 +214,9 @@ class ApplyPlan:
 
     def _check_in_call(self, index: int, item: ClusterObject, *, is_batch: bool) -> None:
         key = item.key
-        if self._seen.get(key) is not None:
+        if self._seen.add(key, item) is not None:
             field = f"{self._call.paths[index]}{'names' if is_batch else 'metadata.name'}"
             self._faults.append(Violation(field, DUPLICATE, f"{key} stands in this call twice"))
-        self._seen.add(item)
         if item.owner_references and self._owns_itself(item):
             field = f"{self._call.paths[index]}{'template.' if is_batch else ''}metadata.ownerReferences"
             self._faults.append(Violation(field, INVALID, f"{key} would own itself through its owners"))

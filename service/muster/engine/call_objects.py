@@ -18,11 +18,14 @@ class CallObjects:
         self._runs: list[Sequence[Pod]] = []
         self._has_pods = False
 
-    def add(self, item: ClusterObject) -> None:
-        """The newest object, in place of an earlier one with its key."""
-        self._sort_in(item.key)
-        self._by_key[item.key] = item
-        self._has_pods = self._has_pods or type(item) is Pod
+    def add(self, key: ObjectKey, item: ClusterObject) -> ClusterObject | None:
+        """Take in the newest object; returns what stood for its key before."""
+        if type(item) is Pod:
+            self._has_pods = True
+            self._sort_in()
+        before = self._by_key.get(key)
+        self._by_key[key] = item
+        return before
 
     def add_run(self, pods: Sequence[Pod]) -> None:
         """Pods of which none stands in the call yet."""
@@ -30,7 +33,8 @@ class CallObjects:
         self._has_pods = True
 
     def get(self, key: ObjectKey) -> ClusterObject | None:
-        self._sort_in(key)
+        if key.kind == POD:
+            self._sort_in()
         return self._by_key.get(key)
 
     def has_any_pod(self, namespace: str, names: Sequence[str]) -> bool:
@@ -40,8 +44,7 @@ class CallObjects:
         self._sort_in()
         return not self._by_key.keys().isdisjoint(zip(repeat(POD), repeat(namespace), names, strict=False))
 
-    def _sort_in(self, key: ObjectKey | None = None) -> None:
-        if self._runs and (key is None or key.kind == POD):
-            for pods in self._runs:
-                self._by_key.update(zip(keys_of(pods), pods, strict=True))
-            self._runs.clear()
+    def _sort_in(self) -> None:
+        for pods in self._runs:
+            self._by_key.update(zip(keys_of(pods), pods, strict=True))
+        self._runs.clear()
