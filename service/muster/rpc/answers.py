@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
+from operator import attrgetter
 
 from muster.engine.api import (
+    AppliedObject,
     ApplyAnswer,
     DeleteAnswer,
     DeleteOutcome,
@@ -34,6 +37,10 @@ REPORT_OUTCOMES = {
     ReportOutcome.UNKNOWN_POD: outcome_pb2.REPORT_OUTCOME_UNKNOWN_POD,
     ReportOutcome.INVALID: outcome_pb2.REPORT_OUTCOME_INVALID,
 }
+MANY = 32
+"""So many results that are alike are not made one by one."""
+_WHAT_HAPPENED = attrgetter("outcome", "resource_version")
+
 REPORT_MESSAGES = {
     ReportOutcome.STALE: "what is stored about the pod is newer than the report, or of another uid",
     ReportOutcome.UNKNOWN_POD: "no such pod is stored",
@@ -49,21 +56,47 @@ def apply_response(
 
     def encode(answer: ApplyAnswer) -> pb.ApplyResponse:
         response = pb.ApplyResponse(revision=answer.revision)
-        add = response.results.add  # in place: messages that are handed over are copied
-        for index, result in enumerate(answer.results):
-            made = add(
-                outcome=APPLY_OUTCOMES[result.outcome],
-                uid=result.uid,
-                resource_version=result.resource_version,
-            )
-            if index in batches:
-                made.counts.SetInParent()
-                made.counts.created = result.created
-                made.counts.updated = result.updated
-                made.counts.unchanged = result.unchanged
+        index = 0
+        for _, run in groupby(answer.results, key=_WHAT_HAPPENED):
+            results = list(run)
+            if len(results) >= MANY and batches.isdisjoint(range(index, index + len(results))):
+                _add_alike(response, results)
+            else:
+                for place, result in enumerate(results, start=index):
+                    _add(response, result, has_counts=place in batches)
+            index += len(results)
         return response
 
     return encode
+
+
+def _add(response: pb.ApplyResponse, result: AppliedObject, *, has_counts: bool) -> None:
+    """In place: messages that are handed over are copied."""
+    made = response.results.add(
+        outcome=APPLY_OUTCOMES[result.outcome], uid=result.uid, resource_version=result.resource_version
+    )
+    if has_counts:
+        made.counts.SetInParent()
+        made.counts.created = result.created
+        made.counts.updated = result.updated
+        made.counts.unchanged = result.unchanged
+
+
+def _add_alike(response: pb.ApplyResponse, results: Sequence[AppliedObject]) -> None:
+    """Results that differ in their uids alone, which mostly are of one length: each is the bytes of the first with its own."""
+    first, uids = results[0], [result.uid for result in results]
+    if not first.uid or set(map(len, uids)) != {len(first.uid)} or not "".join(uids).isascii():
+        for result in results:
+            _add(response, result, has_counts=False)
+        return
+    sample = pb.ApplyResponse()
+    _add(sample, first, has_counts=False)
+    encoded = sample.SerializeToString()
+    # The fields behind the uid, in their order.
+    tail = pb.ApplyResult(resource_version=first.resource_version).SerializeToString()
+    head = encoded[: len(encoded) - len(tail) - len(first.uid)]
+    written = (tail + head).join(map(str.encode, uids))
+    response.MergeFromString(head + written + tail)
 
 
 def delete_response(answer: DeleteAnswer) -> pb.DeleteResponse:
