@@ -107,6 +107,22 @@ async def test_a_unit_that_is_placed_soon_is_written_once_with_its_nodes(
     assert store.revisions == [2]
 
 
+async def test_units_that_are_placed_one_after_the_other_are_written_together(
+    service: ClusterService, store: CountingStore
+) -> None:
+    write(service, "first")
+    write(service, "second")
+    with service.cluster.cycle_of(ObjectKey(NODE, "", "first")):
+        durable = asyncio.create_task(service.durable())
+        await asyncio.sleep(CYCLE_SECONDS / 10)
+    with service.cluster.cycle_of(ObjectKey(NODE, "", "second")):
+        await asyncio.sleep(CYCLE_SECONDS / 10)
+        write(service, "both placed")
+    await durable
+
+    assert store.revisions == [3]
+
+
 async def test_a_unit_that_takes_long_to_place_holds_nobody_up(
     service: ClusterService, store: CountingStore
 ) -> None:

@@ -30,7 +30,7 @@ QUIET_TURNS_ALONE = 1
 """For a caller who is alone, as the one before was; turns may take milliseconds, while cycles run."""
 MOST_GATHERED = 512
 CYCLE_SECONDS = 0.05
-"""The longest time that a transaction waits for a worker to place a unit which came with it: its pods are then written once."""
+"""The longest time that a transaction waits for a worker to place units which came with it: their pods are then written once."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -141,10 +141,12 @@ class Writer:
         self._last_callers = callers or self._last_callers
 
     async def _await_cycles(self) -> None:
-        """Wait a little for the decisions on large units of which the transaction has the objects."""
-        coming = [over for each in self._dirty.values() if (over := each.about_to_write) is not None]
-        if coming:
-            await asyncio.wait(coming, timeout=CYCLE_SECONDS)
+        """Wait a little for the decisions on large units of which the transaction has the objects, one after the other."""
+        until = self._clock.monotonic() + CYCLE_SECONDS
+        while coming := [over for each in self._dirty.values() if (over := each.about_to_write) is not None]:
+            _, pending = await asyncio.wait(coming, timeout=max(0.0, until - self._clock.monotonic()))
+            if pending:
+                return
 
     async def _commit_once(self) -> None:
         clusters, self._dirty = self._dirty, {}
