@@ -223,9 +223,10 @@ def _sample(message: pb.Pod, own: _Own, pod: Pod, shape: PodShape) -> _Sample | 
     A pod's name is the first field of its first field: a tag and a length stand before each of them.
     """
     name, uid, revision, node, _ = own
-    sent, written = message.SerializePartialToString(), name.encode()
+    written = name.encode()
     if not name or len(written) > _SHORT or uid or revision or node:
         return None
+    sent = message.SerializePartialToString()
     at = 4 if sent[1] <= _SHORT else 5
     end = at + len(written)
     if sent[at - 1] != len(written) or sent[at:end] != written or end == len(sent):
