@@ -45,11 +45,9 @@ def variation(cls: type[Record], *changed: str, kind: str = "") -> Callable[...,
         where = ", ".join(name if name in changed else f"record.{name}" for name in ("namespace", "name"))
         body.append(f"    made._key = key(ObjectKey, ({kind!r}, {where}))")
     head = [f"def vary({', '.join(['record', *changed])}):", "    made = new(draft)"]
-    namespace: dict[str, Any] = {"new": object.__new__, "draft": _draft_of(cls), "cls": cls}
-    namespace |= {"key": tuple.__new__, "ObjectKey": ObjectKey}
-    # Unrolled source, as dataclasses make it too: a loop over the fields takes three times as long.
-    exec("\n".join([*head, *body, "    made.__class__ = cls", "    return made"]), namespace)  # noqa: S102
-    vary: Callable[..., Record] = namespace["vary"]
+    vary: Callable[..., Record] = _function(
+        cls, [*head, *body, "    made.__class__ = cls", "    return made"]
+    )
     return vary
 
 
@@ -65,7 +63,7 @@ def variations(cls: type[Record], *changed: str, kind: str) -> Callable[..., lis
     lines += ["    found = []", f"    for {', '.join(changed)}, in zip({_columns(changed)}, strict=True):"]
     lines += _made(changed, {name: f"kept_{name}" for name in kept})
     lines += [f"        made._key = key(ObjectKey, ({kind!r}, {where}))"]
-    return _compiled(cls, lines)
+    return _of_each(cls, lines)
 
 
 def varied_all(cls: type[Record], *changed: str) -> Callable[..., list[Record]]:
@@ -78,7 +76,7 @@ def varied_all(cls: type[Record], *changed: str) -> Callable[..., list[Record]]:
     lines += [f"    for record, {', '.join(changed)} in zip(records, {_columns(changed)}, strict=True):"]
     lines += _made(changed, {name: f"record.{name}" for name in kept})
     lines += ["        made._key = record.key"]
-    return _compiled(cls, lines)
+    return _of_each(cls, lines)
 
 
 def alike(cls: type[Record], *names: str) -> Callable[[Sequence[Record]], bool]:
@@ -93,9 +91,7 @@ def alike(cls: type[Record], *names: str) -> Callable[[Sequence[Record]], bool]:
         "            return False",
         "    return True",
     ]
-    namespace: dict[str, Any] = {}
-    exec("\n".join(lines), namespace)  # noqa: S102
-    are_alike: Callable[[Sequence[Record]], bool] = namespace["are_alike"]
+    are_alike: Callable[[Sequence[Record]], bool] = _function(cls, lines)
     return are_alike
 
 
@@ -109,14 +105,25 @@ def _made(changed: Sequence[str], kept: dict[str, str]) -> list[str]:
     return ["        made = new(draft)", *(f"        made.{name} = {at}" for name, at in sources.items())]
 
 
-def _compiled(cls: type[Record], lines: Sequence[str]) -> Callable[..., list[Record]]:
-    """The function of these lines, the last of which end the making of a record in a loop."""
+def _of_each(cls: type[Record], lines: Sequence[str]) -> Callable[..., list[Record]]:
+    """The function of these lines, which leave it to make the record one of its class and to collect it, in their loop."""
     ending = ["        made.__class__ = cls", "        found.append(made)", "    return found"]
-    namespace: dict[str, Any] = {"new": object.__new__, "draft": _draft_of(cls), "cls": cls}
-    namespace |= {"key": tuple.__new__, "ObjectKey": ObjectKey}
-    exec("\n".join([*lines, *ending]), namespace)  # noqa: S102
-    vary: Callable[..., list[Record]] = namespace["vary"]
+    vary: Callable[..., list[Record]] = _function(cls, [*lines, *ending])
     return vary
+
+
+def _function(cls: type[Any], lines: Sequence[str]) -> Callable[..., Any]:
+    """The function that these lines define, which may name what makes records of the class, and keys.
+
+    Unrolled source, as dataclasses make it too: a loop over the fields takes three times as long.
+    """
+    known = {"new": object.__new__, "draft": _draft_of(cls), "cls": cls, "key": tuple.__new__}
+    namespace: dict[str, Any] = known | {"ObjectKey": ObjectKey}
+    names = set(namespace)
+    exec("\n".join(lines), namespace)  # noqa: S102
+    (defined,) = namespace.keys() - names - {"__builtins__"}
+    function: Callable[..., Any] = namespace[defined]
+    return function
 
 
 def _names_of(cls: type[Any], changed: tuple[str, ...]) -> list[str]:

@@ -1,7 +1,8 @@
 """The log: one row a revision, in a form that stays readable for as long as it is kept.
 
 A body holds pods in columns that refer to the shared values by id, so a revision that binds 10 000 pods takes some
-hundred KiB; a few pods are in it as the rows of their table, which takes a fraction of the time. Other kinds are whole. `used_values` repeats the ids for compaction, which keeps the values.
+hundred KiB; a few pods are in it as the rows of their table, which takes a fraction of the time. Other kinds are whole.
+`used_values` repeats the ids for compaction, which keeps the values.
 """
 
 from __future__ import annotations

@@ -96,8 +96,8 @@ pod_metadata = _shared_values("pod_metadata")
 pod_statuses = _shared_values("pod_statuses")
 
 # In the order in which `rows` builds them. PostgreSQL leaves half of each page free: a pod is changed soon after it
-# is made, and a change that stays on its page leaves the indexes alone, which makes it thrice as fast. SQLite keeps the rows in the primary key itself, since a second tree
-# for it would make each insert a quarter dearer.
+# is made, and a change that stays on its page leaves the indexes alone, which makes it thrice as fast. SQLite keeps the
+# rows in the primary key itself, since a second tree for it would make each insert a quarter dearer.
 pods = Table(
     "pods",
     metadata,
