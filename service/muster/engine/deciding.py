@@ -271,11 +271,15 @@ class Decider:
     def _is_small(self, unit: Unit, profile: Profile) -> bool:
         if self._pool.is_empty:
             return True
-        if not _is_our_own(profile):
-            return False
         pods = unit.pod_count
+        if not _is_our_own(profile) or not self.may_be_small(pods):
+            return False
         nodes = len(self._cluster.state.objects["Node"])
-        return pods <= 1 or (pods <= INLINE_PODS and pods * nodes <= INLINE_WORK)
+        return pods <= 1 or pods * nodes <= INLINE_WORK
+
+    def may_be_small(self, pods: int) -> bool:
+        """Whether a unit with so many pods to place is perhaps decided here, and not by a worker for its size alone."""
+        return self._pool.is_empty or pods <= max(1, INLINE_PODS)
 
     def _profile(self, unit: Unit) -> Profile:
         """The profile that the unit's pods name; all of them name the same, or the unit is at fault."""

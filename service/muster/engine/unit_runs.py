@@ -14,6 +14,7 @@ from muster.core.snapshot import Snapshot
 from muster.core.tree import Unit, leaves
 from muster.engine.cluster import Cluster
 from muster.engine.deciding import Decider, Verdict
+from muster.engine.hierarchy import unbound_pods
 from muster.engine.placed_units import is_undisturbed, leaves_nothing
 from muster.engine.ports import Clock, QueuedUnit
 from muster.engine.units import build_unit
@@ -76,6 +77,8 @@ class UnitRuns:
         if cluster.state.get(row.key) is None:
             return None
         try:
+            if not self._decider.may_be_small(sum(unbound_pods(cluster.state, row.key))):
+                return None
             unit = build_unit(cluster, row.key)
             if not leaves_nothing(cluster, unit) or not self._knows(unit, snapshot):
                 return None
