@@ -34,7 +34,7 @@ def pace() -> Iterator[None]:
 @pytest.fixture
 async def collector() -> AsyncIterator[Collector]:
     made = Collector(look_seconds=0.01, idle_seconds=0.05, least_elders=1)
-    made.settle()
+    made.begin()
     running = asyncio.create_task(made.run())
     yield made
     running.cancel()
@@ -81,10 +81,10 @@ async def test_without_an_idle_moment_it_is_done_in_the_end(collector: Collector
     assert garbage.is_set()
 
 
-def test_what_starts_without_a_collector_has_one_once_it_is_settled() -> None:
+def test_what_starts_without_a_collector_has_one_once_it_serves() -> None:
     gc.disable()
     try:
-        Collector().settle()
+        Collector().begin()
         assert gc.isenabled()
     finally:
         gc.enable()

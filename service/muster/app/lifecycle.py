@@ -54,7 +54,7 @@ async def _serve(settings: Settings, make_engine: MakeEngine) -> int:
         async with running_service(settings, make_engine) as service:
             started = True
             collector = Collector()
-            collector.settle()
+            collector.begin()
             collecting = asyncio.create_task(collector.run(), name="collector")
             # The loop and the writer's thread take turns: neither waits long for the other in the midst of its work.
             sys.setswitchinterval(SWITCH_SECONDS)
