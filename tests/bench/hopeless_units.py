@@ -21,7 +21,7 @@ from tests.endtoend.service import gang, node
 NODES = 500
 UNITS = 1_000
 MEMBERS = 20
-TURNS, GANGS_A_TURN = 9, 160
+TURNS, GANGS_A_TURN = 16, 90
 WARM_UP_SECONDS = 66
 """By then the gangs among the hopeless units, which each stir wakes, have a backoff of a minute, as in the long run."""
 

@@ -1,7 +1,8 @@
 """The same stream of small gangs on several services in turns, so that a busy machine is the same for all of them.
 
 Each gang is applied, bound and deleted again, so that room comes and goes all the time. What counts is CPU time of the
-service: for each service the median over all turns of its ratio to the first service in the same turn.
+service: for each service the median, over pairs of turns, of its ratio to the first service in the same two. The second
+turn of a pair goes through the services the other way round, so that a machine that slows down wrongs none of them.
 """
 
 from __future__ import annotations
@@ -46,18 +47,22 @@ class GangStream:
 
 
 async def in_turns(streams: Sequence[GangStream], turns: int, gangs: int) -> None:
-    """Fill the costs of all streams. A first turn, in which everything is made for the first time, does not count."""
-    for turn in range(turns + 1):
-        for stream in streams:
-            cost = await stream.turn(gangs)
-            if turn:
-                stream.costs.append(cost)
+    """Fill the costs of all streams. First ones, in which everything is made for the first time, do not count."""
+    for stream in streams:
+        await stream.turn(gangs)
+    for turn in range(turns):
+        for stream in reversed(streams) if turn % 2 else streams:
+            stream.costs.append(await stream.turn(gangs))
 
 
 def more_percent(stream: GangStream, first: GangStream) -> float:
     """How much more CPU time the stream took than the first one, in percent."""
-    ratios = [cost / other for cost, other in zip(stream.costs, first.costs, strict=True)]
+    ratios = [cost / other for cost, other in zip(_by_pairs(stream.costs), _by_pairs(first.costs), strict=True)]
     return 100 * (statistics.median(ratios) - 1)
+
+
+def _by_pairs(costs: Sequence[float]) -> list[float]:
+    return [one + other for one, other in zip(costs[::2], costs[1::2], strict=True)]
 
 
 def measured_cpu_seconds(stream: GangStream, gangs: int) -> float:

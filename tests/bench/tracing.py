@@ -14,7 +14,7 @@ from tests.bench.row import Measured, Row
 from tests.bench.served import nodes, served
 from tests.endtoend.collector import running_collector
 
-TURNS, GANGS_A_TURN = 15, 400
+TURNS, GANGS_A_TURN = 60, 100
 NODES = 200
 SAMPLED_OUT = {"OTEL_TRACES_SAMPLER": "always_off"}
 NO_METRICS = {"OTEL_METRICS_EXPORTER": "none"}
