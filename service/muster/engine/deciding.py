@@ -174,18 +174,21 @@ class Decider:
             made.is_outdated,
         )
 
-    def at_once(self, plain: Unit, snapshot: Snapshot, revision: int, caller: str) -> Verdict | None:
-        """The decision on a small unit that is placed whole, which stays assumed; None, and nothing is assumed, if it is not.
+    def profile_at_once(self, unit: Unit) -> Profile | None:
+        """The profile of a unit that may be decided at once, since it is small and not at fault."""
+        cluster, profile = self._cluster, self._profile(unit)
+        is_fit = self._is_small(unit, profile) and not fault_of(cluster.state, cluster.layouts, unit.key)
+        return profile if is_fit else None
 
-        snapshot: as of `revision`, with what was decided in the same step assumed. An attempt that comes to nothing is told
-        to nobody: the unit's own cycle is.
+    def at_once(
+        self, plain: Unit, profile: Profile, snapshot: Snapshot, revision: int, caller: str
+    ) -> Verdict | None:
+        """The decision on a unit that is placed whole, which stays assumed; None, and nothing is assumed, if it is not.
+
+        profile: as of `profile_at_once`. snapshot: as of `revision`, with what was decided in the same step assumed. An
+        attempt that comes to nothing is told to nobody: the unit's own cycle is.
         """
-        cluster, profile = self._cluster, self._profile(plain)
-        if (
-            not self._is_small(plain, profile)
-            or fault_of(cluster.state, cluster.layouts, plain.key) is not None
-        ):
-            return None
+        cluster = self._cluster
         started, mark = self._clock.monotonic(), snapshot.mark()
         unit = cluster.searches.allowed(plain, snapshot, profile)
         cycle = self._telemetry.cycle_started(cluster.name, unit.key, caller)

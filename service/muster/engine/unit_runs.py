@@ -14,6 +14,7 @@ from muster.core.snapshot import Snapshot
 from muster.core.tree import Unit, leaves
 from muster.engine.cluster import Cluster
 from muster.engine.deciding import Decider, Verdict
+from muster.engine.equal_units import EqualUnits
 from muster.engine.hierarchy import unbound_pods
 from muster.engine.placed_units import is_undisturbed, leaves_nothing
 from muster.engine.ports import Clock, QueuedUnit
@@ -58,10 +59,11 @@ class UnitRuns:
             return run, Left(row)
         queue, until = self._cluster.queue, self._clock.monotonic() + MOST_SECONDS
         snapshot, revision = self._cluster.feed.flush(), self._cluster.state.revision
+        equal = EqualUnits(self._cluster)
         following: QueuedUnit | None = row
         while following is not None:
             caller = queue.take_caller(following.key)
-            verdict = self._verdict(following, snapshot, revision + len(run), caller)
+            verdict = self._verdict(following, equal, snapshot, revision + len(run), caller)
             if verdict is None:
                 return run, Left(following, caller)
             run.append(Placed(following, verdict))
@@ -69,25 +71,39 @@ class UnitRuns:
             following = None if is_over else queue.pop()
         return run, None
 
-    def _verdict(self, row: QueuedUnit, snapshot: Snapshot, revision: int, caller: str) -> Verdict | None:
+    def _verdict(
+        self, row: QueuedUnit, equal: EqualUnits, snapshot: Snapshot, revision: int, caller: str
+    ) -> Verdict | None:
         """The verdict that places all of the unit; None if it is to have a cycle of its own."""
-        cluster = self._cluster
-        if row.attempts or row.key in cluster.layouts.faults or self._is_asked_for(row.key):
-            return None
-        if cluster.state.get(row.key) is None:
+        if row.attempts or row.key in self._cluster.layouts.faults or self._is_asked_for(row.key):
             return None
         try:
-            if not self._decider.may_be_small(sum(unbound_pods(cluster.state, row.key))):
+            unit = equal.unit(row.key) or self._unit(row.key, equal, snapshot)
+            if unit is None:
                 return None
-            unit = build_unit(cluster, row.key)
-            if not leaves_nothing(cluster, unit) or not self._knows(unit, snapshot):
-                return None
-            verdict = self._decider.at_once(unit, snapshot, revision, caller)
+            verdict = self._decider.at_once(unit, equal.profile, snapshot, revision, caller)
         except Exception:  # noqa: BLE001 - its own cycle says what is wrong with it
             _LOG.debug("%s broke in a run, and is tried by itself", row.key, exc_info=True)
             return None
         self.is_promising = verdict is not None
         return verdict
+
+    def _unit(self, key: ObjectKey, equal: EqualUnits, snapshot: Snapshot) -> Unit | None:
+        """The unit, if it may be part of the run; it is noted as the one that others are compared to."""
+        cluster = self._cluster
+        if cluster.state.get(key) is None:
+            return None
+        if not self._decider.may_be_small(sum(unbound_pods(cluster.state, key))):
+            return None
+        unit = build_unit(cluster, key)
+        if not leaves_nothing(cluster, unit) or not self._knows(unit, snapshot):
+            return None
+        profile = self._decider.profile_at_once(unit)
+        if profile is None:
+            self.is_promising = False
+            return None
+        equal.note(unit, profile)
+        return unit
 
     def _knows(self, unit: Unit, snapshot: Snapshot) -> bool:
         """Whether the arrays have the signatures of all its pods. They take in no new ones once a unit of the run is assumed."""
