@@ -80,7 +80,8 @@ class Unit:
 
     @property
     def pod_count(self) -> int:
-        return sum(len(leaf.pods.ids) for leaf in leaves(self.root))
+        root = self.root
+        return len(root.pods.ids) if root.is_leaf else sum([len(leaf.pods.ids) for leaf in leaves(root)])
 
 
 def leaves(group: GroupTree) -> list[GroupTree]:

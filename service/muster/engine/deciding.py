@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
+from typing import NamedTuple
 
 from muster.core.decide import decide_and_assume
 from muster.core.decision import Decision, DecisionCode, Search, SearchEnd, Status
@@ -28,7 +29,7 @@ from muster.engine.telemetry_port import EngineTelemetry, StartedCycle
 from muster.engine.unit_faults import fault_of
 from muster.engine.units import build_unit
 from muster.engine.worker_pool import WorkerPool
-from muster.model.variations import varied
+from muster.model.variations import variation, varied
 from muster.telemetry.facts import CycleFacts
 
 INLINE_PODS = 64
@@ -36,10 +37,10 @@ INLINE_WORK = 400_000
 NO_SEARCH = Fraction(0)
 _FAILED = (DecisionCode.UNSCHEDULABLE, DecisionCode.WAITING_FOR_PREEMPTION)
 _OUR_PLUGINS = "muster.plugins."
+_with_share = variation(Unit, "search_budget_share")
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """A decision with how it was made: seconds of the core, a worker's observer events (None: decided here).
 
     unit: as it was decided, with its share of the search budget and its victims. snapshot_revision: that of the unit and
@@ -202,7 +203,7 @@ class Decider:
 
     def _tried(self, unit: Unit, snapshot: Snapshot, profile: Profile, cycle: StartedCycle) -> Decision:
         """The decision in this process, without a search, which takes its time, where a worker is there for it."""
-        tried = unit if self._pool.is_empty else varied(unit, search_budget_share=NO_SEARCH)
+        tried = unit if self._pool.is_empty else _with_share(unit, NO_SEARCH)
         return decide_and_assume(snapshot, tried, profile, cycle.observer)
 
     def _allowed(self, profile: Profile) -> Callable[[Unit], Unit]:

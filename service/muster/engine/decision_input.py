@@ -6,6 +6,7 @@ a pass over its ordinals, not its pods one by one.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -14,16 +15,19 @@ import msgspec
 from muster.core.framework import Profile
 from muster.core.tree import GroupTree, Unit, leaves
 from muster.engine.cluster import Cluster
-from muster.engine.ports import DecisionInput
+from muster.engine.ports import NO_INPUT, DecisionInput
+from muster.model.variations import variation
 
 _DIGEST_BYTES = 16
 _encode = msgspec.msgpack.Encoder().encode
+_input = variation(DecisionInput, "digest", "budget_share", "excluded", "awaited", "stayed", "reserved")
 
 
 def input_of(cluster: Cluster, unit: Unit, profile: Profile, revision: int) -> DecisionInput:
     """The input of a decision on the snapshot of a revision. Before the decision is committed."""
     excluded, budget_share = _excluded(unit), _share(unit.search_budget_share)
-    awaited = tuple(sorted(cluster.waits.left(unit.key)))
+    awaited, stayed = tuple(sorted(cluster.waits.left(unit.key))), sorted(unit.earlier.stayed)
+    nominations = unit.earlier.nominations
     parts = (
         revision,
         _profile_digest(profile),
@@ -33,20 +37,15 @@ def input_of(cluster: Cluster, unit: Unit, profile: Profile, revision: int) -> D
         _tree(unit.root),
         sorted(excluded.items()),
         unit.promised.node_names,
-        unit.earlier.nominations.pods,
-        unit.earlier.nominations.nodes,
-        unit.earlier.nominations.node_index,
+        nominations.pods,
+        nominations.nodes,
+        nominations.node_index,
         awaited,
-        sorted(unit.earlier.stayed),
+        stayed,
     )
-    return DecisionInput(
-        digest=blake2b(_encode(parts), digest_size=_DIGEST_BYTES).hexdigest(),
-        budget_share=budget_share,
-        excluded=excluded,
-        awaited=awaited,
-        stayed=tuple(sorted(unit.earlier.stayed)),
-        reserved=_reserved(cluster, unit),
-    )
+    digest = blake2b(_encode(parts), digest_size=_DIGEST_BYTES).hexdigest()
+    reserved = _reserved(cluster, unit)
+    return _input(NO_INPUT, digest, budget_share, excluded, awaited, tuple(stayed), reserved)
 
 
 def _reserved(cluster: Cluster, unit: Unit) -> tuple[tuple[int, str, int], ...]:
@@ -80,7 +79,8 @@ def _tree(group: GroupTree) -> tuple[object, ...]:
     )
 
 
-_share = lru_cache(maxsize=64)(str)
+def _share(share: Fraction) -> str:
+    return "1" if share == 1 else str(share)
 
 
 @lru_cache(maxsize=64)
