@@ -7,7 +7,7 @@ pods, so nothing else follows from it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,20 +17,32 @@ from muster.engine.cluster import Cluster
 from muster.engine.conditions import SCHEDULED, PodConditions, with_group_condition
 from muster.engine.edits import Edits
 from muster.engine.hierarchy import subtree, unbound_pods
-from muster.engine.ports import AssignmentColumns, Change, DecisionRecord, EventType, LogEntry
+from muster.engine.ports import (
+    AssignmentColumns,
+    Change,
+    DecisionRecord,
+    EventType,
+    LogEntry,
+)
 from muster.engine.queueing_hints import EventKind
-from muster.model.group import AnyGroup
-from muster.model.meta import POD, ObjectKey
-from muster.model.objects import ClusterObject
-from muster.model.pod import Pod
-from muster.model.variations import variation, varied
+from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
+from muster.model.meta import POD, Condition, ObjectKey
+from muster.model.pod import Pod, keys_of
+from muster.model.variations import alike, variation, varied_all
 
 if TYPE_CHECKING:
     from muster.engine.deciding import Verdict
 
-_bound = variation(Pod, "node_name", "resource_version", "status")
+_bound = varied_all(Pod, "node_name", "resource_version", "status")
+_stand_alike = alike(Pod, "status", "generation")
+_scheduled: dict[type[AnyGroup], Callable[..., AnyGroup]] = {
+    kind: variation(kind, "conditions", "resource_version") for kind in (PodGroup, CompositePodGroup)
+}
+_columns = variation(AssignmentColumns, "namespace", "nodes", "pods", "uids", "node_index")
+_NO_COLUMNS = AssignmentColumns()
 _change = partial(tuple.__new__, Change)
 _MODIFIED = EventType.MODIFIED
+_Standing = tuple[type[AnyGroup], int, tuple[Condition, ...]]
 
 
 def is_whole(unit: Unit, decision: Decision) -> bool:
@@ -69,9 +81,11 @@ class PlacedUnits:
     def __init__(self, cluster: Cluster, now_us: int) -> None:
         self._cluster = cluster
         self._now_us = now_us
+        self._writes = cluster.writes()
         self._conditions = PodConditions(now_us)
+        self._of_groups: dict[_Standing, tuple[Condition, ...]] = {}
+        self._before: list[Pod] = []
         self._bound: list[Pod] = []
-        self._edits = Edits()
 
     def write(self, verdicts: Sequence[Verdict]) -> list[DecisionRecord]:
         """A revision for each, in their order, with its record."""
@@ -80,7 +94,9 @@ class PlacedUnits:
         cluster.state.bind(self._bound)
         cluster.feed.pods_bound(self._bound)
         cluster.disruption.pods_bound(self._bound)
-        cluster.events_happened((EventKind.POD_BOUND,), self._edits, self._now_us)
+        edits = Edits()
+        edits.bound(self._before, self._bound)
+        cluster.events_happened((EventKind.POD_BOUND,), edits, self._now_us)
         return records
 
     def _write(self, verdict: Verdict) -> DecisionRecord:
@@ -88,15 +104,11 @@ class PlacedUnits:
         revision = cluster.state.revision + 1
         pods, assigned = _pods_of(cluster, unit), decision.assignments
         chosen = [pods[ordinal] for ordinal in assigned.pods]
-        scheduled = self._conditions.scheduled
-        bound = [
-            _bound(pod, assigned.nodes[at], revision, scheduled(pod.status, pod.generation))
-            for pod, at in zip(chosen, assigned.node_index, strict=True)
-        ]
+        bound = self._bound_to(chosen, [assigned.nodes[at] for at in assigned.node_index], revision)
+        self._before += chosen
         self._bound += bound
-        self._edits.bound(chosen, bound)
-        changes: list[Change] = []
-        self._note(bound, changes)
+        self._writes.puts.update(zip(keys_of(bound), bound, strict=True))
+        changes = [_change((_MODIFIED, pod, None)) for pod in bound]
         if unit.key.kind != POD:
             self._write_groups(unit.key, revision, changes)
         cluster.queue.done(unit.key)
@@ -104,26 +116,37 @@ class PlacedUnits:
         cluster.state.revision = revision
         cluster.append(LogEntry(revision, self._now_us, tuple(changes)))
         record = _record_of(verdict, revision, chosen, self._now_us)
-        cluster.writes().decisions.append(record)
+        self._writes.decisions.append(record)
         cluster.remember(record)
         return record
 
-    def _write_groups(self, unit: ObjectKey, revision: int, changes: list[Change]) -> None:
-        state, now_us = self._cluster.state, self._now_us
-        after: list[AnyGroup] = []
-        for group in list(subtree(state, unit)):
-            told = with_group_condition(group, scheduled=True, reason=SCHEDULED, message="", now_us=now_us)
-            if told is not group:
-                after.append(varied(told, resource_version=revision))
-                state.put(group.key, after[-1])
-        self._note(after, changes)
+    def _bound_to(self, pods: Sequence[Pod], nodes: list[str], revision: int) -> list[Pod]:
+        scheduled, number = self._conditions.scheduled, len(pods)
+        if _stand_alike(pods):
+            statuses = [scheduled(pods[0].status, pods[0].generation)] * number
+        else:
+            statuses = [scheduled(pod.status, pod.generation) for pod in pods]
+        return _bound(pods, nodes, [revision] * number, statuses)
 
-    def _note(self, after: Sequence[ClusterObject], changes: list[Change]) -> None:
-        """Note what became of objects whose labels stay."""
-        puts = self._cluster.writes().puts
-        for new in after:
-            puts[new.key] = new
-            changes.append(_change((_MODIFIED, new, None)))
+    def _write_groups(self, unit: ObjectKey, revision: int, changes: list[Change]) -> None:
+        state, puts = self._cluster.state, self._writes.puts
+        for group in list(subtree(state, unit)):
+            conditions = self._scheduled_conditions(group)
+            if conditions != group.conditions:
+                after = _scheduled[type(group)](group, conditions, revision)
+                state.put(group.key, after)
+                puts[group.key] = after
+                changes.append(_change((_MODIFIED, after, None)))
+
+    def _scheduled_conditions(self, group: AnyGroup) -> tuple[Condition, ...]:
+        """Made once for groups that stand alike."""
+        standing = (type(group), group.generation, group.conditions)
+        made = self._of_groups.get(standing)
+        if made is None:
+            us = self._now_us
+            told = with_group_condition(group, scheduled=True, reason=SCHEDULED, message="", now_us=us)
+            made = self._of_groups[standing] = told.conditions
+        return made
 
 
 def _pods_of(cluster: Cluster, unit: Unit) -> Mapping[int, Pod]:
@@ -142,7 +165,8 @@ def _pods_of(cluster: Cluster, unit: Unit) -> Mapping[int, Pod]:
 
 def _record_of(verdict: Verdict, revision: int, pods: Sequence[Pod], now_us: int) -> DecisionRecord:
     assigned = verdict.decision.assignments
-    columns = AssignmentColumns(
+    columns = _columns(
+        _NO_COLUMNS,
         pods[0].namespace,
         assigned.nodes,
         tuple([pod.name for pod in pods]),
