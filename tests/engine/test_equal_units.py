@@ -23,8 +23,9 @@ def compared(first: list[ClusterObject], second: list[ClusterObject]) -> tuple[U
     """The second unit as the first one tells it, and as it is built."""
     cluster = TreeCluster()
     cluster.apply(node("n"), *first, *second)
-    equal = EqualUnits(cluster.cluster)
-    equal.note(build_unit(cluster.cluster, first[0].key), PROFILE)
+    before = build_unit(cluster.cluster, first[0].key)
+    equal = EqualUnits(cluster.cluster, cluster.cluster.feed.flush())
+    equal.note(before, PROFILE)
     return equal.unit(second[0].key), build_unit(cluster.cluster, second[0].key)
 
 
@@ -126,8 +127,9 @@ def test_a_unit_that_was_noted_later_is_the_one_that_counts() -> None:
         spec=replace(FIRST.spec, scheduling_policy=SchedulingPolicy(gang=GangPolicy(1))),
     )
     cluster.apply(node("n"), FIRST, *pods(FIRST, 3), small, *pods(small, 1), SECOND, *PODS)
-    equal = EqualUnits(cluster.cluster)
-    for each in (FIRST, small):
-        equal.note(build_unit(cluster.cluster, each.key), PROFILE)
+    units = [build_unit(cluster.cluster, each.key) for each in (FIRST, small)]
+    equal = EqualUnits(cluster.cluster, cluster.cluster.feed.flush())
+    for each in units:
+        equal.note(each, PROFILE)
 
     assert equal.unit(SECOND.key) is None

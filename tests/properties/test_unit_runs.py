@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from muster.core.observer import RecordingObserver
 from muster.engine.deciding import Decider
 from muster.engine.mutation import Mutation
 from muster.engine.placed_units import PlacedUnits
 from muster.engine.ports import DecisionRecord, QueuedUnit
-from muster.engine.telemetry_port import NullTelemetry
+from muster.engine.telemetry_port import EngineTelemetry, NullTelemetry, StartedCycle
 from muster.engine.unit_runs import UnitRuns
+from muster.engine.units import build_unit
 from muster.engine.worker_pool import WorkerPool
-from muster.model.meta import KINDS
+from muster.model.meta import KINDS, ObjectKey
 from muster.model.objects import ClusterObject
 from muster.model.pod import Pod
+from muster.telemetry.cycle_spans import CycleTrace
 from tests.engine.tree_cluster import PROFILE, TreeCluster, composite, leaf, node, pods
 from tests.fakes.clock import FakeClock
 
 RACK = "rack"
+NOBODY = NullTelemetry()
 NODES = tuple(node(f"n-{place}", cpu=4, labels={RACK: f"r-{place % 3}"}) for place in range(6))
 
 
@@ -40,12 +45,12 @@ class CountedCluster(TreeCluster):
 class RunningCluster(CountedCluster):
     """Takes its units in runs. `in_runs` counts those that were written so."""
 
-    def __init__(self) -> None:
+    def __init__(self, telemetry: EngineTelemetry = NOBODY) -> None:
         super().__init__()
         self.in_runs = 0
         clock = FakeClock()
         self.cluster.profiles = {PROFILE.name: PROFILE}
-        decider = Decider(self.cluster, clock, {PROFILE.name: PROFILE}, WorkerPool(0), NullTelemetry())
+        decider = Decider(self.cluster, clock, {PROFILE.name: PROFILE}, WorkerPool(0), telemetry)
         self.runs = UnitRuns(self.cluster, clock, decider, lambda _: False)
 
     def all_cycles(self) -> None:
@@ -61,6 +66,21 @@ class RunningCluster(CountedCluster):
     def by_itself(self, row: QueuedUnit) -> None:
         unit, decision = self.decided(row.key)
         self.commit(unit, decision)
+
+
+class Recording(NullTelemetry):
+    """Hears of every other cycle what the core tells."""
+
+    def __init__(self) -> None:
+        self.heard: list[RecordingObserver] = []
+        self._started = 0
+
+    def cycle_started(self, cluster: str, unit: ObjectKey, caller: str) -> StartedCycle:
+        self._started += 1
+        if self._started % 2:
+            return super().cycle_started(cluster, unit, caller)
+        self.heard.append(RecordingObserver(lambda: 0))
+        return CycleTrace("trace", is_recording=True, observer=self.heard[-1])
 
 
 def everything(of: TreeCluster) -> dict[str, object]:
@@ -138,6 +158,65 @@ def test_gangs_that_fit_are_taken_in_one_run() -> None:
 
     assert running.in_runs == 4
     assert len(running.bound()) == 12
+
+
+def gangs(count: int, pods_each: int) -> list[ClusterObject]:
+    groups = [leaf(f"gang-{number:02}", pods_each, template="t") for number in range(count)]
+    return [*groups, *(pod for group in groups for pod in pods(group, pods_each))]
+
+
+def alone(count: int) -> list[ClusterObject]:
+    return [replace(pod, group="") for pod in pods(leaf("pod"), count)]
+
+
+@pytest.mark.parametrize(
+    ("units", "fitting"),
+    [
+        pytest.param(gangs(8, 3), 8, id="all fit"),
+        pytest.param(gangs(12, 3), 8, id="the ninth of twelve gangs does not fit"),
+        pytest.param(gangs(7, 5), 4, id="a part of the fifth gang would fit"),
+        pytest.param([*gangs(4, 3), *alone(20)], 21, id="pods, then gangs"),
+        pytest.param(alone(40), 24, id="pods until the nodes are full"),
+    ],
+)
+def test_equal_units_are_placed_together_for_as_long_as_they_fit(
+    units: list[ClusterObject], fitting: int
+) -> None:
+    single, running = CountedCluster(), RunningCluster()
+    for each in (single, running):
+        each.apply(*units)
+    single.cycles()
+    running.all_cycles()
+
+    assert everything(running) == everything(single)
+    assert running.in_runs == fitting
+
+
+def test_of_equal_units_those_that_are_traced_are_told_of() -> None:
+    telemetry = Recording()
+    single, running = CountedCluster(), RunningCluster(telemetry)
+    for each in (single, running):
+        each.apply(*gangs(8, 3))
+    single.cycles()
+    running.all_cycles()
+
+    assert everything(running) == everything(single)
+    assert running.in_runs == 8
+    assert sum(bool(each.events) for each in telemetry.heard) == 4
+
+
+def test_a_unit_whose_search_failed_may_spend_less_than_the_equal_one_before_it() -> None:
+    running = RunningCluster()
+    running.apply(*gangs(4, 3))
+    cluster = running.cluster
+    failed = build_unit(cluster, leaf("gang-02").key)
+    cluster.searches.found_nothing(failed, cluster.feed.flush(), PROFILE)
+    first = cluster.queue.pop()
+    assert first is not None
+
+    run, _ = running.runs.collect(first)
+
+    assert [placed.verdict.input.budget_share for placed in run] == ["1", "1", "1/4", "1"]
 
 
 def pods_of(cluster: TreeCluster) -> list[ClusterObject]:

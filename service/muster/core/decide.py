@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -20,7 +21,7 @@ from muster.core.decision import (
     Status,
 )
 from muster.core.domains import CLUSTER
-from muster.core.equal_pods import place_equal_pods
+from muster.core.equal_pods import place_equal_pods, place_equal_units
 from muster.core.found_placement import assume_found, tell_found
 from muster.core.framework import Profile
 from muster.core.lockstep import Lockstep
@@ -74,6 +75,19 @@ def decide_and_assume(snapshot: Snapshot, unit: Unit, profile: Profile, observer
         ledger.rollback(before)
         raise
     return decision
+
+
+def decide_together(snapshot: Snapshot, units: Sequence[Unit], profile: Profile) -> list[Decision]:
+    """As `decide_and_assume` for one unit after the other, until one is not placed whole, of which nothing is told.
+
+    units: as `equal_pods.most_together` allows.
+    """
+    before = snapshot.mark()
+    try:
+        return place_equal_units(units, snapshot, placer_of(snapshot, profile))
+    except BaseException:
+        snapshot.rollback(before)
+        raise
 
 
 def assume_decision(snapshot: Snapshot, unit: Unit, decision: Decision) -> None:

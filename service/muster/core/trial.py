@@ -15,6 +15,7 @@ from muster.core.arrays import Slots
 from muster.core.decision import Assignments, GroupResult, Reason, Status
 from muster.core.domains import Domain
 from muster.core.feasibility import Tally
+from muster.core.node_table import NodeTable
 from muster.core.ordering import Batch
 from muster.core.pod_placement import PodPlacer
 from muster.core.snapshot import Mark, Snapshot
@@ -183,11 +184,18 @@ class Ledger:
         else:
             pods = tuple(chain.from_iterable([ids for ids, _ in self._entries]))
         if len(pods) <= _FEW_PODS:
-            on = [nodes.names[slot] for _, column in self._entries for slot in column.tolist()]
-            used_names = tuple(sorted(set(on)))
-            return Assignments(pods, used_names, tuple(map(used_names.index, on)))
+            return few_assignments(
+                nodes, pods, [slot for _, column in self._entries for slot in column.tolist()]
+            )
         ranks: list[int] = nodes.ranks[np.concatenate([slots for _, slots in self._entries])].tolist()
         used = sorted(set(ranks))
         place_of = dict(zip(used, range(len(used)), strict=True))
         names = tuple(map(nodes.names.__getitem__, nodes.order[used].tolist()))
         return Assignments(pods, names, tuple(map(place_of.__getitem__, ranks)))
+
+
+def few_assignments(nodes: NodeTable, pods: tuple[int, ...], slots: list[int]) -> Assignments:
+    """A handful of pods on their slots; nodes by name, so that no slot shows."""
+    on = [nodes.names[slot] for slot in slots]
+    used = tuple(sorted(set(on)))
+    return Assignments(pods, used, tuple(map(used.index, on)))

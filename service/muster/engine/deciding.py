@@ -8,13 +8,14 @@ tells the whole input and the decision can be made again from it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
+from itertools import count
 from typing import NamedTuple
 
-from muster.core.decide import decide_and_assume
+from muster.core.decide import decide_and_assume, decide_together
 from muster.core.decision import Decision, DecisionCode, Search, SearchEnd, Status
 from muster.core.framework import Profile
 from muster.core.preemption_units import DisruptionUnits
@@ -189,10 +190,14 @@ class Decider:
         profile: as of `profile_at_once`. snapshot: as of `revision`, with what was decided in the same step assumed. An
         attempt that comes to nothing is told to nobody: the unit's own cycle is.
         """
-        cluster = self._cluster
-        started, mark = self._clock.monotonic(), snapshot.mark()
+        cycle = self._telemetry.cycle_started(self._cluster.name, plain.key, caller)
+        return self._at_once(plain, profile, snapshot, revision, cycle)
+
+    def _at_once(
+        self, plain: Unit, profile: Profile, snapshot: Snapshot, revision: int, cycle: StartedCycle
+    ) -> Verdict | None:
+        cluster, started, mark = self._cluster, self._clock.monotonic(), snapshot.mark()
         unit = cluster.searches.allowed(plain, snapshot, profile)
-        cycle = self._telemetry.cycle_started(cluster.name, unit.key, caller)
         decision = self._tried(unit, snapshot, profile, cycle)
         seconds = self._clock.monotonic() - started
         if not is_whole(unit, decision):
@@ -200,6 +205,47 @@ class Decider:
             return None
         made_on = input_of(cluster, unit, profile, revision)
         return Verdict(decision, profile.name, cycle, revision, started, seconds, unit, made_on)
+
+    def together(
+        self,
+        units: Sequence[Unit],
+        profile: Profile,
+        snapshot: Snapshot,
+        revision: int,
+        callers: Sequence[str],
+    ) -> list[Verdict]:
+        """As `at_once` for one of these units after the other, until one is not placed whole; their times are shared out.
+
+        units: as `equal_pods.most_together` allows, without failed searches. Recorded cycles have each a time of its own.
+        """
+        cluster, begin = self._cluster, self._telemetry.cycle_started
+        cycles = [begin(cluster.name, unit.key, caller) for unit, caller in zip(units, callers, strict=True)]
+        if any(cycle.is_recording for cycle in cycles):
+            return self._one_by_one(units, profile, snapshot, revision, cycles)
+        started = self._clock.monotonic()
+        decisions = decide_together(snapshot, units, profile)
+        seconds = (self._clock.monotonic() - started) / len(units)
+        verdicts: list[Verdict] = []
+        for decision, unit, cycle, at in zip(decisions, units, cycles, count(revision), strict=False):
+            made_on = input_of(cluster, unit, profile, at)
+            verdicts.append(Verdict(decision, profile.name, cycle, at, started, seconds, unit, made_on))
+        return verdicts
+
+    def _one_by_one(
+        self,
+        units: Sequence[Unit],
+        profile: Profile,
+        snapshot: Snapshot,
+        revision: int,
+        cycles: Sequence[StartedCycle],
+    ) -> list[Verdict]:
+        verdicts: list[Verdict] = []
+        for unit, cycle in zip(units, cycles, strict=True):
+            verdict = self._at_once(unit, profile, snapshot, revision + len(verdicts), cycle)
+            if verdict is None:
+                break
+            verdicts.append(verdict)
+        return verdicts
 
     def _tried(self, unit: Unit, snapshot: Snapshot, profile: Profile, cycle: StartedCycle) -> Decision:
         """The decision in this process, without a search, which takes its time, where a worker is there for it."""

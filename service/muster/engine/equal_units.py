@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from muster.core.equal_pods import most_together
 from muster.core.framework import Profile
+from muster.core.pod_placement import placer_of
+from muster.core.snapshot import Snapshot
 from muster.core.tree import GroupTree, PendingPods, Unit
 from muster.engine.cluster import Cluster
 from muster.engine.members import Standing, standing
@@ -22,12 +25,17 @@ _with_root = variation(Unit, "root")
 
 
 class EqualUnits:
-    """Those of one run. `profile`: that of the unit which was noted last; there is none before."""
+    """Those of one run. `profile`: that of the unit which was noted last; there is none before.
+
+    most: how many of them may be placed together.
+    """
 
     profile: Profile
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, snapshot: Snapshot) -> None:
         self._cluster = cluster
+        self._snapshot = snapshot
+        self.most = 0
         self._unit: Unit | None = None
         self._spec: GroupSpec | None = None
 
@@ -37,6 +45,9 @@ class EqualUnits:
         self._spec = None if group is None else group.spec
         self._unit = unit if self._pods_of(unit.key) else None
         self.profile = profile
+        is_compared = self._unit is not None
+        placer = placer_of(self._snapshot, profile)
+        self.most = most_together(unit, self._snapshot, placer) if is_compared else 0
 
     def unit(self, key: ObjectKey) -> Unit | None:
         """The unit, if it is equal to the one that was noted; None says nothing about it."""

@@ -149,16 +149,20 @@ class SchedulingQueue:
 
     def pop(self) -> QueuedUnit | None:
         """The next unit to try, now in flight; None if no unit is active."""
-        row = self._first()
+        row = self.first()
         if row is not None:
-            heapq.heappop(self._active)
-            self._in_flight[row.key] = Flight(self._wanted.pop(row.key, False))
-            self._front.pop(row.key, None)
+            self.take(row.key)
         return row
+
+    def take(self, key: ObjectKey) -> None:
+        """The unit, which is `first`, is in flight from now on."""
+        heapq.heappop(self._active)
+        self._in_flight[key] = Flight(self._wanted.pop(key, False))
+        self._front.pop(key, None)
 
     def is_overtaken(self, key: ObjectKey) -> bool:
         """Whether a unit of higher priority became ready while this one is in flight."""
-        row, first = self.rows.get(key), self._first()
+        row, first = self.rows.get(key), self.first()
         return row is not None and first is not None and first.priority > row.priority
 
     def step_back(self, key: ObjectKey, caller: str) -> bool:
@@ -169,15 +173,13 @@ class SchedulingQueue:
         self._callers[key] = caller
         return self.landed(key)
 
-    def _is_next(self, row: QueuedUnit) -> bool:
-        is_ready = row.state is UnitState.ACTIVE and row.key not in self._in_flight
-        return is_ready and self.order(row) == self._active[0]
-
-    def _first(self) -> QueuedUnit | None:
+    def first(self) -> QueuedUnit | None:
         """The next unit to try; what is out of date before it is dropped from the line."""
         while self._active:
-            row = self.rows.get(self._active[0][3])
-            if row is not None and self._is_next(row):
+            order = self._active[0]
+            row = self.rows.get(order[3])
+            is_ready = row is not None and row.state is UnitState.ACTIVE and row.key not in self._in_flight
+            if row is not None and is_ready and self.order(row) == order:
                 return row
             heapq.heappop(self._active)
         return None
@@ -228,9 +230,9 @@ class SchedulingQueue:
 
     def _wait_for_event(self, row: QueuedUnit, now_us: int, cause: str) -> None:
         attempts = row.attempts + 1
-        end_us = backoff_end_us(now_us, attempts, row.key.kind)
-        state = UnitState.UNSCHEDULABLE
-        self._move(varied(row, state=state, attempts=attempts, not_before_us=end_us), cause)
+        until_us = backoff_end_us(now_us, attempts, row.key.kind)
+        failed = varied(row, state=UnitState.UNSCHEDULABLE, attempts=attempts, not_before_us=until_us)
+        self._move(failed, cause)
 
     def nominated(self, key: ObjectKey, now_us: int, reasons: tuple[str, ...], message: str) -> None:
         """Nodes are in view: wait for those to go who are there."""

@@ -36,6 +36,10 @@ class SearchAllowance:
     def __init__(self) -> None:
         self._failed: dict[ObjectKey, _Failed] = {}
 
+    def has_failed(self, unit: ObjectKey) -> bool:
+        """Whether the last search for the unit found nothing."""
+        return unit in self._failed
+
     def allowed(self, unit: Unit, snapshot: Snapshot, profile: Profile) -> Unit:
         """The unit with the share of the budget that its next search may spend."""
         failed = self._failed.get(unit.key)

@@ -59,7 +59,7 @@ class UnitRuns:
             return run, Left(row)
         queue, until = self._cluster.queue, self._clock.monotonic() + MOST_SECONDS
         snapshot, revision = self._cluster.feed.flush(), self._cluster.state.revision
-        equal = EqualUnits(self._cluster)
+        equal = EqualUnits(self._cluster, snapshot)
         following: QueuedUnit | None = row
         while following is not None:
             caller = queue.take_caller(following.key)
@@ -67,6 +67,8 @@ class UnitRuns:
             if verdict is None:
                 return run, Left(following, caller)
             run.append(Placed(following, verdict))
+            most = min(equal.most, MOST_UNITS - len(run))
+            run += self._placed_together(equal, most, snapshot, revision + len(run))
             is_over = len(run) >= MOST_UNITS or self._clock.monotonic() >= until
             following = None if is_over else queue.pop()
         return run, None
@@ -75,7 +77,7 @@ class UnitRuns:
         self, row: QueuedUnit, equal: EqualUnits, snapshot: Snapshot, revision: int, caller: str
     ) -> Verdict | None:
         """The verdict that places all of the unit; None if it is to have a cycle of its own."""
-        if row.attempts or row.key in self._cluster.layouts.faults or self._is_asked_for(row.key):
+        if not self._is_fresh(row):
             return None
         try:
             unit = equal.unit(row.key) or self._unit(row.key, equal, snapshot)
@@ -87,6 +89,42 @@ class UnitRuns:
             return None
         self.is_promising = verdict is not None
         return verdict
+
+    def _placed_together(
+        self, equal: EqualUnits, most: int, snapshot: Snapshot, revision: int
+    ) -> list[Placed]:
+        """Units that follow and are equal to the last one, in one step, for as long as they find nodes; others stay in line."""
+        queue, rows, units = self._cluster.queue, list[QueuedUnit](), list[Unit]()
+        while len(units) < most and (row := queue.first()) is not None:
+            unit = self._equal_unit(row, equal)
+            if unit is None:
+                break
+            queue.take(row.key)
+            rows.append(row)
+            units.append(unit)
+        callers = [queue.take_caller(row.key) for row in rows]
+        verdicts: list[Verdict] = []
+        try:
+            if units:
+                verdicts = self._decider.together(units, equal.profile, snapshot, revision, callers)
+        except Exception:  # noqa: BLE001 - one by one they show which of them it is
+            _LOG.debug("units from %s on broke together", units[0].key, exc_info=True)
+        for place in range(len(verdicts), len(rows)):
+            queue.step_back(rows[place].key, callers[place])
+        return [Placed(row, verdict) for row, verdict in zip(rows, verdicts, strict=False)]
+
+    def _equal_unit(self, row: QueuedUnit, equal: EqualUnits) -> Unit | None:
+        """The unit, if it is equal to the last one and as likely to be placed."""
+        if not self._is_fresh(row) or self._cluster.searches.has_failed(row.key):
+            return None
+        try:
+            return equal.unit(row.key)
+        except Exception:  # noqa: BLE001 - its own cycle says what is wrong with it
+            return None
+
+    def _is_fresh(self, row: QueuedUnit) -> bool:
+        """Whether the unit has not failed, is not at fault, and nobody asks about it."""
+        return not (row.attempts or row.key in self._cluster.layouts.faults or self._is_asked_for(row.key))
 
     def _unit(self, key: ObjectKey, equal: EqualUnits, snapshot: Snapshot) -> Unit | None:
         """The unit, if it may be part of the run; it is noted as the one that others are compared to."""
