@@ -254,6 +254,8 @@ def _leaf_shortage(state: ClusterState, group: PodGroup, *, root_is_scheduled: b
     minimum = group.spec.required_minimum
     gated = members.counts[Standing.GATED]
     present = held + members.unbound
+    if present >= minimum and not gated:
+        return None
     short: list[str] = []
     if present < minimum:
         short.append(f"{present} of {number_of(minimum, 'member')}")

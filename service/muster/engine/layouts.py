@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from muster.engine.cluster_state import ClusterState
-from muster.model.group import AnyGroup, CompositePodGroup
+from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
 from muster.model.meta import COMPOSITE_POD_GROUP, POD_GROUP, WORKLOAD, ObjectKey
 from muster.model.workload import GroupTemplate, Workload
 
@@ -79,6 +79,9 @@ class Layouts:
 
 def layout_faults(state: ClusterState, root: ObjectKey) -> Faults:
     """All rules that the hierarchy breaks, each once."""
+    top = state.group(root)
+    if isinstance(top, PodGroup) and top.spec.workload_ref is None:
+        return ()  # there is nothing that it could disagree with
     places = list(_places(state, root))
     if not places:
         return ()

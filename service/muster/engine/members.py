@@ -28,6 +28,9 @@ class Standing(IntEnum):
     FOREIGN = 7
 
 
+_STANDINGS = len(Standing)
+
+
 def standing(pod: Pod, scheduler_names: frozenset[str]) -> Standing:
     """`scheduler_names` are ours. GOING is an unbound pod with a deletion mark: a finalizer holds it."""
     phase = pod.status.phase
@@ -52,7 +55,7 @@ class Members:
     def __init__(self, scheduler_names: frozenset[str]) -> None:
         self._names = scheduler_names
         self.pods: dict[int, Pod] = {}
-        self.counts = [0] * len(Standing)
+        self.counts = [0] * _STANDINGS
 
     def put(self, pod: Pod) -> None:
         """Add the pod, or replace its earlier state."""

@@ -30,11 +30,13 @@ from muster.engine.queueing_hints import EventKind
 from muster.engine.telemetry_port import EngineTelemetry, NullTelemetry
 from muster.engine.waiting_units import WaitingUnits
 from muster.model.meta import ObjectKey
-from muster.model.variations import varied
+from muster.model.variations import variation, varied
 
 Order = tuple[int, int, int, ObjectKey]
 
 _NOBODY = NullTelemetry()
+_ANY = QueuedUnit(ObjectKey("", "", ""), UnitState.ACTIVE)
+_ready = variation(QueuedUnit, "key", "priority", "since_us")
 
 
 class SchedulingQueue:
@@ -124,9 +126,7 @@ class SchedulingQueue:
             if row is not None:
                 return
         since = row.since_us if row is not None else now_us
-        self._move(
-            QueuedUnit(key=key, state=UnitState.ACTIVE, priority=priority, since_us=since), "UnitChanged"
-        )
+        self._move(_ready(_ANY, key, priority, since), "UnitChanged")
 
     def gated(self, key: ObjectKey, priority: int, now_us: int, because: str) -> bool:
         """The unit is not admissible. True if it was not gated before."""
