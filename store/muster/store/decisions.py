@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Select, select
 from muster.core.decision import Assignments, Decision, PreemptionEnd
 from muster.engine.ports import AssignmentColumns, DecisionRecord
 from muster.model.meta import ObjectKey
-from muster.model.variations import varied
+from muster.model.variations import variation, varied
 from muster.store.bulk import Row
 from muster.store.columns import (
     PackedIntegers,
@@ -29,6 +29,9 @@ from muster.store.columns import (
 from muster.store.tables import assignments, decisions
 
 NO_ASSIGNMENTS = (Assignments(), AssignmentColumns())
+
+_assigning = variation(Decision, "assignments")
+_of_assignments = variation(DecisionRecord, "decision", "assignments")
 
 
 class PackedAssignments(msgspec.Struct, array_like=True, frozen=True):
@@ -68,7 +71,7 @@ class DecisionFilter:
 
 def decision_row(cluster_id: int, record: DecisionRecord) -> Row:
     """The row of a record, without its assignments or nominations."""
-    bare = _with_places(record, Assignments(), AssignmentColumns())
+    bare = _with_places(record, *NO_ASSIGNMENTS)
     unit, code = record.decision.unit, record.decision.code
     body = _encode_record(bare).decode()
     return (cluster_id, record.revision, record.id, *unit, code.value, record.create_us, body)
@@ -173,6 +176,6 @@ def _with_places(record: DecisionRecord, core: Assignments, named: AssignmentCol
     """The record with these assignments, or with these nominations if it is one that preempts."""
     decision = record.decision
     if decision.preemption is None or not _nominates(decision):
-        return varied(record, assignments=named, decision=varied(decision, assignments=core))
+        return _of_assignments(record, _assigning(decision, core), named)
     preemption = replace(decision.preemption, nominations=core)
     return varied(record, nominations=named, decision=varied(decision, preemption=preemption))
