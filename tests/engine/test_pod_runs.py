@@ -10,10 +10,11 @@ from muster.engine.api import ApplyCall, ObjectRefusal
 from muster.engine.applying import ApplyPlan, answer_of, stateless_faults
 from muster.engine.errors import Refusal
 from muster.engine.mutation import Mutation
-from muster.engine.pod_runs import LEAST_PODS, pod_runs
+from muster.engine.pod_runs import LEAST_PODS, LikePods, pod_runs
+from muster.model.group import PodGroup
 from muster.model.meta import OwnerReference
 from muster.model.objects import ClusterObject
-from muster.model.pod import Pod, PodBatch
+from muster.model.pod import Pod, PodBatch, PodSpec
 from muster.model.priority import PriorityClass
 from muster.model.variations import varied
 from muster.validation.objects import Rules
@@ -35,7 +36,36 @@ def changed(place: int, **fields: object) -> list[Pod]:
     return [*RUN[:place], varied(RUN[place], **fields), *RUN[place + 1 :]]
 
 
+MEMBER = replace(TEMPLATE, spec=PodSpec(scheduler_name="default-scheduler"))
+
+
+def small_gang(number: int) -> list[ClusterObject]:
+    name = f"gang-{number}"
+    pods = (replace(MEMBER, name=f"{number}-{pod}", group=name) for pod in range(2))
+    return [PodGroup(name=name, spec=GANG.spec), *pods]
+
+
+ODD = {"odd": "yes"}
+GANGS = [each for number in range(2 * LEAST_PODS) for each in small_gang(number)]
+
 SENT: dict[str, Sent] = {
+    "small gangs": GANGS,
+    "small gangs of two kinds": [
+        replace(each, labels=ODD) if place % 2 else each for place, each in enumerate(GANGS)
+    ],
+    "small gangs and others between": [
+        *GANGS[:4],
+        Pod(name="alone"),
+        *GANGS[4:9],
+        PriorityClass(name="p", value=1),
+        *GANGS[9:],
+    ],
+    "a pod of a gang by itself before": [Pod(name="3-1", labels={"a": "b"}), *GANGS],
+    "a pod of a gang by itself behind": [*GANGS, Pod(name="3-1", labels={"a": "b"})],
+    "a batch that has a pod of a gang": [*GANGS, PodBatch(replace(TEMPLATE, name=""), ("1-0", "x"))],
+    "a gang twice": [*GANGS, *GANGS[3:6]],
+    "a wrong group": [*GANGS, *(replace(each, group="Odd_") for each in RUN)],
+    "a group that is stale": [*GANGS, PodGroup(name="stale", resource_version=3)],
     "a gang": [GANG, *RUN],
     "two gangs": [*RUN, *OTHERS],
     "an object between": [*RUN, GANG, *OTHERS],
@@ -65,10 +95,21 @@ def test_runs_do_what_single_pods_do(sent: Sent, stored: tuple[Pod, ...]) -> Non
     assert outcome(sent, stored, in_runs=True) == outcome(sent, stored, in_runs=False)
 
 
-def test_pods_that_differ_in_their_names_alone_are_a_run() -> None:
-    runs = pod_runs([GANG, *RUN, *OTHERS])
+def test_pods_that_share_all_but_names_and_groups_are_alike_and_those_of_one_group_a_run() -> None:
+    assert pod_runs([GANG, *RUN[:3], GANG, *RUN[3:], *OTHERS]) == [
+        LikePods([*RUN, *OTHERS], {1: RUN[:3], 5: RUN[3:], 2 + LEAST_PODS: OTHERS})
+    ]
 
-    assert runs == {1: RUN, 1 + LEAST_PODS: OTHERS}
+
+def test_pods_of_two_kinds_are_alike_kind_by_kind() -> None:
+    labels = {"kind": "other"}
+    others = [varied(each, labels=labels) for each in OTHERS]
+    mixed = [each for pair in zip(RUN, others, strict=True) for each in pair]
+
+    assert pod_runs(mixed) == [
+        LikePods(RUN, {2 * place: [each] for place, each in enumerate(RUN)}),
+        LikePods(others, {2 * place + 1: [each] for place, each in enumerate(others)}),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +137,7 @@ def outcome(sent: Sent, stored: Sequence[Pod], *, in_runs: bool) -> tuple[object
         for index, each in enumerate(sent)
         if each is None
     ]
-    call = ApplyCall("default", sent, paths, refusals, runs=pod_runs(sent) if in_runs else {})
+    call = ApplyCall("default", sent, paths, refusals, runs=pod_runs(sent) if in_runs else ())
     faults = asyncio.run(stateless_faults(call, Rules()))
     mutation = Mutation(small.cluster, small.now_us)
     plan = ApplyPlan(small.cluster, call, mutation, FakeIds())

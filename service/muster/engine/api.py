@@ -7,7 +7,7 @@ that it saw is durable: that is why reads are coroutines too.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from muster.core.decision import GroupResult, Reason
 from muster.core.explain.explanation import Help
 from muster.engine.aside import Question, TimeLimit
+from muster.engine.pod_runs import LikePods
 from muster.engine.ports import Change, DecisionRecord, PendingGroup, PendingMember, QueuedUnit, UnitState
 from muster.model.meta import ObjectKey
 from muster.model.objects import ClusterObject
-from muster.model.pod import Pod, PodBatch
+from muster.model.pod import PodBatch
 from muster.validation.admission import Outcome
 from muster.validation.violations import Violation
 
@@ -92,8 +93,7 @@ class ObjectRefusal:
 class ApplyCall:
     """`objects[i]` is None where decoding refused it. `paths[i]` is the JSON prefix of object i (`objects[3].podGroup.`).
 
-    `runs`: by the place of its first pod, pods in it that share all but their names (`pod_runs`). `encode_answer` makes
-    the bytes kept for a replay of the request (None: no request id).
+    `runs`: see `pod_runs`. `encode_answer` makes the bytes kept for a replay of the request (None: no request id).
     """
 
     cluster: str
@@ -103,7 +103,7 @@ class ApplyCall:
     validate_only: bool = False
     identity: RequestIdentity | None = None
     encode_answer: Callable[[ApplyAnswer], bytes] | None = None
-    runs: Mapping[int, Sequence[Pod]] = field(default_factory=dict)
+    runs: Sequence[LikePods] = ()
 
 
 class DeleteRef(NamedTuple):

@@ -7,6 +7,7 @@ immutable, stale, being deleted, given twice in the call, or its own owner.
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -17,6 +18,7 @@ from muster.engine.cluster import Cluster
 from muster.engine.errors import ConflictError, FailedPreconditionError, InvalidArgumentError, Precondition
 from muster.engine.mutation import Mutation
 from muster.engine.ports import Ids
+from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
 from muster.model.meta import ObjectKey
 from muster.model.names import DEFAULT_NAMESPACE
 from muster.model.objects import ClusterObject
@@ -34,14 +36,19 @@ from muster.validation.admission import (
     admit,
     admit_batch,
     create_batch,
+    create_group,
     create_pod,
-    create_pods,
+    create_run,
+    new_pod,
 )
 from muster.validation.objects import Rules, key_of, validate
 from muster.validation.violations import DUPLICATE, INVALID, Violation
 
 Accepted = list[Admitted] | NewPods
-"""What one object of a call becomes: several if it is a batch, none if it was refused."""
+"""What one object of a call becomes: several if it is a batch, none if it was refused. Or what the pods of a run become."""
+
+_NewRun = tuple[Pod, Sequence[Pod]]
+"""What new pods are to be made of, and the pods."""
 
 _MARKED = ("OBJECT_DELETING",)
 SLICE = 500
@@ -70,16 +77,19 @@ class ApplyPlan:
     def admit(self, stateless: Mapping[int, list[Violation]]) -> list[Accepted]:
         """What each object of the call becomes. Raises the refusal that names every fault, or every conflict."""
         admitted: list[Accepted] = []
-        objects, runs = self._call.objects, self._call.runs
-        while (index := len(admitted)) < len(objects):
-            run = runs.get(index, ())
-            created = self._admit_new_run(run) if run and not stateless else None
-            if created is not None:
-                admitted += created
-            elif index in stateless:
+        objects, runs, index = self._call.objects, self._new_runs() if not stateless else {}, 0
+        while index < len(objects):
+            run = runs.get(index)
+            if run is not None and not self._seen.has_apart(run[0].namespace, run[1]):
+                pods = self._create_run(*run)
+                admitted.append(NewPods(pods))
+                index += len(pods)
+                continue
+            if index in stateless:
                 admitted.append(self._admit_one(index, objects[index], stateless[index]))
             else:
                 admitted.append(self._admit_right(index, objects[index]))
+            index += 1
         if self._faults:
             first = self._faults[0]
             text = (
@@ -115,6 +125,8 @@ class ApplyPlan:
             return self._admit_new_pod(index, sent)
         if type(sent) is PodBatch:
             return self._admit_new_batch(index, sent)
+        if isinstance(sent, PodGroup | CompositePodGroup):
+            return self._admit_new_group(index, sent)
         return self._admit_one(index, sent, [])
 
     def _admit_new_pod(self, index: int, sent: Pod) -> list[Admitted]:
@@ -127,16 +139,35 @@ class ApplyPlan:
                 return [Admitted(created, Outcome.CREATED)]
         return self._admit_one(index, sent, [])
 
-    def _admit_new_run(self, run: Sequence[Pod]) -> list[Accepted] | None:
-        """As `_admit_new_pod` of each, in columns; None if one of them exists, or stands in the call already."""
-        names, namespace = [pod.name for pod in run], run[0].namespace or DEFAULT_NAMESPACE
-        if len(set(names)) < len(names) or self._stands_for_any(namespace, names):
-            return None
-        created = create_pods(run[0], names, [""] * len(names), self._context)
-        if not isinstance(created, list):
-            return None
+    def _new_runs(self) -> dict[int, _NewRun]:
+        """By their places, runs of pods of which none exists, or has the name of another in a run."""
+        found: dict[int, _NewRun] = {}
+        taken = defaultdict[str, set[str]](set)
+        for like in self._call.runs:
+            names = [pod.name for pod in like.pods]
+            sample = new_pod(like.pods[0], self._context)
+            if not isinstance(sample, Pod) or self._cluster.state.has_any_pod(sample.namespace, names):
+                continue
+            others = taken[sample.namespace]
+            if len(set(names)) == len(names) and others.isdisjoint(names):
+                others.update(names)
+                found.update((place, (sample, run)) for place, run in like.runs.items())
+        return found
+
+    def _create_run(self, sample: Pod, run: Sequence[Pod]) -> list[Pod]:
+        """As `_admit_new_pod` of each, in columns."""
+        created = create_run(sample, [pod.name for pod in run], run[0].group, self._context)
         self._seen.add_run(created)
-        return [[Admitted(pod, Outcome.CREATED)] for pod in created]
+        return created
+
+    def _admit_new_group(self, index: int, sent: AnyGroup) -> list[Admitted]:
+        """As `_admit_one`, straight to the point where a right group does not exist yet."""
+        if not sent.resource_version and self._find(key_of(sent)) is None:
+            created = create_group(sent, self._context)
+            if not isinstance(created, tuple):
+                self._check_in_call(index, created, is_batch=False)
+                return [Admitted(created, Outcome.CREATED)]
+        return self._admit_one(index, sent, [])
 
     def _admit_new_batch(self, index: int, sent: PodBatch) -> Accepted:
         """As `_admit_one`, for a right batch, in columns if its pods are new and say no owner, as mostly."""
@@ -147,7 +178,7 @@ class ApplyPlan:
         created = create_batch(sent, self._context)
         if created is None:
             return self._admit_one(index, sent, [])
-        self._seen.add_run(created.pods)
+        self._seen.add_batch(created.pods)
         return created
 
     def _stands_for_any(self, namespace: str, names: Sequence[str]) -> bool:
@@ -257,10 +288,14 @@ def _each(answers: Accepted) -> list[Admitted]:
 
 def answer_of(call: ApplyCall, admitted: list[Accepted], revision: int) -> ApplyAnswer:
     """The answer in request order; a batch counts, and its outcome is the strongest of its pods'."""
-    results = [
-        _batch_result(answers) if type(sent) is PodBatch else _result(_each(answers)[0])
-        for sent, answers in zip(call.objects, admitted, strict=True)
-    ]
+    results: list[AppliedObject] = []
+    for answers in admitted:
+        if type(call.objects[len(results)]) is PodBatch:
+            results.append(_batch_result(answers))
+        elif isinstance(answers, NewPods):
+            results += [AppliedObject(Outcome.CREATED, pod.uid, pod.resource_version) for pod in answers.pods]
+        else:
+            results.append(_result(answers[0]))
     return ApplyAnswer(revision, tuple(results))
 
 
@@ -291,9 +326,10 @@ def _refusal(conflicts: list[Conflict]) -> ConflictError:
 def _places_of_right(call: ApplyCall, rules: Rules) -> set[int]:
     """Of pods in runs in which nothing is wrong."""
     right: set[int] = set()
-    for start, run in call.runs.items():
-        if rules.pods.are_right(run):
-            right.update(range(start, start + len(run)))
+    for like in call.runs:
+        if rules.pods.are_right(like.pods):
+            for start, run in like.runs.items():
+                right.update(range(start, start + len(run)))
     return right
 
 

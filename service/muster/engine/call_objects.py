@@ -16,21 +16,26 @@ class CallObjects:
     def __init__(self) -> None:
         self._by_key: dict[ObjectKey, ClusterObject] = {}
         self._runs: list[Sequence[Pod]] = []
-        self._has_pods = False
+        self._has_pods = self._has_pods_apart = False
 
     def add(self, key: ObjectKey, item: ClusterObject) -> ClusterObject | None:
         """Take in the newest object; returns what stood for its key before."""
         if type(item) is Pod:
-            self._has_pods = True
+            self._has_pods = self._has_pods_apart = True
             self._sort_in()
         before = self._by_key.get(key)
         self._by_key[key] = item
         return before
 
     def add_run(self, pods: Sequence[Pod]) -> None:
-        """Pods of which none stands in the call yet."""
+        """Pods of which none stands in the call yet, nor in another run of it."""
         self._runs.append(pods)
         self._has_pods = True
+
+    def add_batch(self, pods: Sequence[Pod]) -> None:
+        """Pods of which none stands in the call yet."""
+        self.add_run(pods)
+        self._has_pods_apart = True
 
     def get(self, key: ObjectKey) -> ClusterObject | None:
         if key.kind == POD:
@@ -43,6 +48,10 @@ class CallObjects:
             return False
         self._sort_in()
         return not self._by_key.keys().isdisjoint(zip(repeat(POD), repeat(namespace), names, strict=False))
+
+    def has_apart(self, namespace: str, pods: Sequence[Pod]) -> bool:
+        """Whether one of these names is that of a pod that came by itself or in a batch."""
+        return self._has_pods_apart and self.has_any_pod(namespace, [pod.name for pod in pods])
 
     def _sort_in(self) -> None:
         for pods in self._runs:

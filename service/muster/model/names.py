@@ -7,7 +7,7 @@ An empty text is wrong wherever something must be named; whether a field may be 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 LONGEST_LABEL = 63
 LONGEST_SUBDOMAIN = 253
@@ -41,7 +41,7 @@ def dns_subdomain_fault(text: str) -> str | None:
     return None
 
 
-def are_dns_subdomains(texts: Sequence[str]) -> bool:
+def are_dns_subdomains(texts: Collection[str]) -> bool:
     """Whether each is a DNS-1123 subdomain."""
     return max(map(len, texts), default=0) <= LONGEST_SUBDOMAIN and all(map(_SUBDOMAIN.fullmatch, texts))
 

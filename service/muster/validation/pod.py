@@ -89,8 +89,12 @@ class PodRules:
         return (*identity_faults(pod), *lasting)
 
     def are_right(self, pods: Sequence[Pod]) -> bool:
-        """Whether nothing is wrong with pods, at least one, that share all but their names."""
-        return not self.pod_faults(pods[0]) and are_dns_subdomains([pod.name for pod in pods])
+        """Whether nothing is wrong with pods, at least one, that share all but their names and groups."""
+        if self.pod_faults(pods[0]) or not are_dns_subdomains([pod.name for pod in pods]):
+            return False
+        groups = {pod.group for pod in pods}
+        groups.discard("")
+        return are_dns_subdomains(groups)
 
     def batch_faults(self, batch: PodBatch) -> tuple[Violation, ...]:
         """All faults of a PodBatch: those of its template, names and uids."""

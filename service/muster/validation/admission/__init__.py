@@ -2,7 +2,8 @@
 
 from muster.validation.admission.admit import admit, admit_batch, create_batch
 from muster.validation.admission.context import AdmissionContext, SpecMemo
-from muster.validation.admission.pods import create_pod, create_pods
+from muster.validation.admission.groups import create_group
+from muster.validation.admission.pods import create_pod, create_run, new_pod
 from muster.validation.admission.priority_classes import PriorityClasses
 from muster.validation.admission.results import Admitted, Answer, Conflict, NewPods, Outcome, Rejected
 
@@ -19,6 +20,8 @@ __all__ = [
     "admit",
     "admit_batch",
     "create_batch",
+    "create_group",
     "create_pod",
-    "create_pods",
+    "create_run",
+    "new_pod",
 ]

@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from muster.model.group import Group
 from muster.model.meta import ObjectKey
 from muster.model.objects import ClusterObject
 from muster.model.pod import Pod, PodBatch
 from muster.model.variations import variation, varied
 from muster.validation.admission.context import AdmissionContext
-from muster.validation.admission.kinds import KINDS
+from muster.validation.admission.groups import create_group
+from muster.validation.admission.kinds import KINDS, SIMPLE_KINDS
 from muster.validation.admission.pods import create_pod, create_pods, merge_pod
 from muster.validation.admission.results import Admitted, Answer, Conflict, Faults, NewPods, Outcome, Rejected
 from muster.validation.objects import key_of, name_in_texts
@@ -75,7 +77,10 @@ def _create(sent: ClusterObject, context: AdmissionContext) -> Answer:
         return Conflict("RESOURCE_VERSION_MISMATCH", str(key_of(sent)), text)
     if isinstance(sent, Pod):
         return _created_pod(sent, sent.name, sent.uid, context)
-    fields = KINDS[type(sent)].create(sent, context)
+    if isinstance(sent, Group):
+        group = create_group(sent, context)
+        return _rejected(sent, group) if isinstance(group, tuple) else Admitted(group, Outcome.CREATED)
+    fields = SIMPLE_KINDS[type(sent)].create(sent, context)
     if isinstance(fields, tuple):
         return _rejected(sent, fields)
     created = varied(

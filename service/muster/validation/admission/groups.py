@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from muster.model.group import DisruptionMode, GroupSpec, SchedulingPolicy, SingleDisruption
+from muster.model.group import (
+    AnyGroup,
+    CompositePodGroup,
+    DisruptionMode,
+    Group,
+    GroupSpec,
+    PodGroup,
+    SchedulingPolicy,
+    SingleDisruption,
+)
+from muster.model.meta import COMPOSITE_POD_GROUP, POD_GROUP
+from muster.model.names import DEFAULT_NAMESPACE
 from muster.model.variations import variation
+from muster.validation.admission.context import AdmissionContext
 from muster.validation.admission.priority_classes import PriorityClasses, resolve_priority
 from muster.validation.admission.results import Faults, immutable
 from muster.validation.violations import Violation
@@ -13,6 +26,23 @@ from muster.validation.violations import Violation
 DEFAULT_DISRUPTION_MODE = DisruptionMode(single=SingleDisruption())
 
 _resolved = variation(GroupSpec, "disruption_mode", "priority_class_name", "priority", "preemption_policy")
+
+_NEW_FIELDS = (
+    "namespace",
+    "uid",
+    "resource_version",
+    "generation",
+    "ordinal",
+    "creation_us",
+    "deletion_us",
+    "deletion_grace_seconds",
+    "spec",
+    "conditions",
+)
+_NEW: dict[type[Group], Callable[..., AnyGroup]] = {
+    PodGroup: variation(PodGroup, *_NEW_FIELDS, kind=POD_GROUP),
+    CompositePodGroup: variation(CompositePodGroup, *_NEW_FIELDS, kind=COMPOSITE_POD_GROUP),
+}
 
 _IMMUTABLE_FIELDS = {
     "parent_composite_pod_group_name": "spec.parentCompositePodGroupName",
@@ -32,6 +62,26 @@ def new_group_spec(sent: GroupSpec, classes: PriorityClasses) -> GroupSpec | Vio
         return resolved
     mode = sent.disruption_mode or DEFAULT_DISRUPTION_MODE
     return _resolved(sent, mode, *resolved)
+
+
+def create_group(sent: Group, context: AdmissionContext) -> AnyGroup | Faults:
+    """A new group from what was sent, or why it may not be."""
+    spec = context.memo.created(sent.spec, context.classes, new_group_spec)
+    if isinstance(spec, Violation):
+        return (spec,)
+    return _NEW[type(sent)](
+        sent,
+        sent.namespace or DEFAULT_NAMESPACE,
+        sent.uid or context.make_uid(),
+        context.revision,
+        1,
+        context.next_ordinal(),
+        context.time_us,
+        None,
+        None,
+        spec,
+        (),
+    )
 
 
 def merge_group_spec(sent: GroupSpec, stored: GroupSpec) -> GroupSpec | Faults:

@@ -14,7 +14,7 @@ from muster.model.priority import PREEMPT_LOWER_PRIORITY, PriorityClass
 from muster.model.resources import PODS
 from muster.model.workload import Workload
 from muster.validation.admission.context import AdmissionContext
-from muster.validation.admission.groups import merge_group_spec, new_group_spec
+from muster.validation.admission.groups import merge_group_spec
 from muster.validation.admission.priority_classes import PriorityClasses
 from muster.validation.admission.results import Faults, immutable
 from muster.validation.violations import INVALID, Violation
@@ -29,9 +29,13 @@ class Kind(Protocol):
 
     spec_fields: tuple[str, ...]
 
-    def create(self, sent: Any, context: AdmissionContext) -> Fields | Faults: ...  # noqa: ANN401
-
     def merge(self, sent: Any, stored: Any, classes: PriorityClasses) -> Fields | Faults: ...  # noqa: ANN401
+
+
+class SimpleKind(Kind, Protocol):
+    """One of which few objects are made: a group, as a pod, is made by a function of its own."""
+
+    def create(self, sent: Any, context: AdmissionContext) -> Fields | Faults: ...  # noqa: ANN401
 
 
 class _Nodes:
@@ -61,10 +65,6 @@ class _Groups:
     """A gang's minimum may change."""
 
     spec_fields: tuple[str, ...] = ("spec",)
-
-    def create(self, sent: Group, context: AdmissionContext) -> Fields | Faults:
-        spec = context.memo.created(sent.spec, context.classes, new_group_spec)
-        return (spec,) if isinstance(spec, Violation) else {"spec": spec, "conditions": ()}
 
     def merge(self, sent: Group, stored: Group, classes: PriorityClasses) -> Fields | Faults:
         spec = merge_group_spec(sent.spec, stored.spec)
@@ -133,14 +133,13 @@ class _Budgets:
         return {field: getattr(sent, field) for field in self.spec_fields}
 
 
-KINDS: dict[type, Kind] = {
+SIMPLE_KINDS: dict[type, SimpleKind] = {
     Node: _Nodes(),
-    PodGroup: _Groups(),
-    CompositePodGroup: _Groups(),
     Workload: _Workloads(),
     PriorityClass: _PriorityClasses(),
     PodDisruptionBudget: _Budgets(),
 }
+KINDS: dict[type, Kind] = {PodGroup: _Groups(), CompositePodGroup: _Groups(), **SIMPLE_KINDS}
 
 
 def _allocatable(sent: dict[str, str], capacity: dict[str, str]) -> dict[str, str]:

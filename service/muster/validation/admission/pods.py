@@ -60,6 +60,7 @@ _MERGED_FIELDS = attrgetter(*_MERGED)
 
 _merged_pod = variation(Pod, *_MERGED)
 _individuals = variations(Pod, "name", "uid", "ordinal", kind=POD)
+_of_group = variation(Pod, "group")
 _new_pod = variation(
     Pod,
     "name",
@@ -82,14 +83,32 @@ def create_pod(sent: Pod, name: str, uid: str, context: AdmissionContext) -> Pod
     spec = context.memo.created(sent.spec, context.classes, _resolved_spec)
     if isinstance(spec, Violation):
         return (spec,)
+    uid = uid or context.make_uid()
+    return _made(sent, spec, name, uid, context.next_ordinal(), context)
+
+
+def new_pod(sent: Pod, context: AdmissionContext) -> Pod | Faults:
+    """What new pods that differ from what was sent in their names and groups alone are to be made of by `create_run`."""
+    spec = context.memo.created(sent.spec, context.classes, _resolved_spec)
+    return (spec,) if isinstance(spec, Violation) else _made(sent, spec, "", "", 0, context)
+
+
+def create_run(sample: Pod, names: Sequence[str], group: str, context: AdmissionContext) -> list[Pod]:
+    """New pods of one group, of these names, as `new_pod` says."""
+    number = len(names)
+    uids, ordinals = context.make_uids(number), context.next_ordinals(number)
+    return _individuals(_of_group(sample, group), names, uids, ordinals)
+
+
+def _made(sent: Pod, spec: PodSpec, name: str, uid: str, ordinal: int, context: AdmissionContext) -> Pod:
     return _new_pod(
         sent,
         name,
         sent.namespace or DEFAULT_NAMESPACE,
-        uid or context.make_uid(),
+        uid,
         context.revision,
         1,
-        context.next_ordinal(),
+        ordinal,
         context.time_us,
         None,
         None,

@@ -26,7 +26,7 @@ class Admitted(NamedTuple):
 
 
 class NewPods(NamedTuple):
-    """The pods of a batch of which none existed, at least one, in the order of names."""
+    """The pods of a batch, or of a run of pods that share all but their names, of which none existed; at least one, in order."""
 
     pods: list[Pod]
 
