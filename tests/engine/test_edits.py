@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from muster.engine.edits import Edits
 from muster.engine.ports import Change, ClusterWrites, EventType
+from muster.model.group import PodGroup
 from muster.model.node import Node
 from muster.model.pod import Pod
-from tests.engine.small_cluster import node, pod
+from tests.engine.small_cluster import node, pod, pod_group
 
 WAITING = tuple(pod(f"waiting-{number}") for number in range(6))
 BOUND = tuple(replace(each, node_name="node", resource_version=2) for each in WAITING)
-NEW = tuple(pod(f"new-{number}") for number in range(6))
+NEW = tuple(pod(f"new-{number}") if number % 3 else pod_group(f"new-{number}") for number in range(6))
 NODES = tuple(node(f"node-{number}") for number in range(3))
 
 Step = Callable[[Edits], None]
@@ -43,11 +44,11 @@ def put_node(item: Node, edits: Edits) -> None:
     edits.note(item.key, None, item)
 
 
-def relabelled(item: Pod, edits: Edits) -> None:
+def relabelled(item: Pod | PodGroup, edits: Edits) -> None:
     edits.note(item.key, item, replace(item, labels={"is": "late"}))
 
 
-def removed(item: Pod, edits: Edits) -> None:
+def removed(item: Pod | PodGroup, edits: Edits) -> None:
     edits.note(item.key, item, None)
 
 
@@ -59,7 +60,9 @@ def pairs() -> st.SearchStrategy[list[tuple[Step, Step]]]:
         for first in (0, 2, 4)
     ]
     others: list[Step] = [partial(put_node, each) for each in NODES]
-    others += [partial(change, each) for change in (relabelled, removed) for each in (NEW[1], BOUND[2])]
+    others += [
+        partial(change, each) for change in (relabelled, removed) for each in (NEW[1], NEW[3], BOUND[2])
+    ]
     return st.tuples(
         st.lists(st.sampled_from(runs), unique_by=id),
         st.lists(st.sampled_from(others).map(lambda step: (step, step)), max_size=4),

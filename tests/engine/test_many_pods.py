@@ -28,7 +28,7 @@ NODES = ("node-a", "node-b", "node-b")
 def test_new_pods_of_one_pass_leave_what_they_leave_one_by_one() -> None:
     at_once, one_by_one = SmallCluster(*BASE), SmallCluster(*BASE)
 
-    at_once.change(lambda mutation: mutation.add_pods(PODS))
+    at_once.change(lambda mutation: mutation.add(PODS))
     one_by_one.change(put_new)
 
     assert traces(at_once) == traces(one_by_one)
@@ -57,7 +57,7 @@ def test_pods_that_differ_in_nothing_leave_the_same_too() -> None:
     alike = (first, *(replace(first, name=name, ordinal=pod(name).ordinal) for name in ("second", "third")))
     at_once, one_by_one = SmallCluster(*BASE), SmallCluster(*BASE)
 
-    at_once.change(lambda mutation: mutation.add_pods(alike))
+    at_once.change(lambda mutation: mutation.add(alike))
     one_by_one.change(lambda mutation: put_new(mutation, alike))
     bind(at_once, lambda mutation, pods: mutation.bind(pods, NODES))
     bind(one_by_one, put_each)
@@ -69,7 +69,7 @@ def test_a_pod_that_is_put_again_after_its_run_has_its_last_state() -> None:
     at_once, one_by_one = SmallCluster(*BASE), SmallCluster(*BASE)
 
     def add_and_relabel(mutation: Mutation) -> None:
-        mutation.add_pods(PODS)
+        mutation.add(PODS)
         mutation.put(replace(PODS[1], labels={"is": "late"}))
 
     def put_and_relabel(mutation: Mutation) -> None:

@@ -50,6 +50,14 @@ GANGS = [each for number in range(2 * LEAST_PODS) for each in small_gang(number)
 
 SENT: dict[str, Sent] = {
     "small gangs": GANGS,
+    "small gangs that are short of members": [
+        replace(each, spec=pod_group("", minimum=3).spec) if isinstance(each, PodGroup) else each
+        for each in GANGS
+    ],
+    "small gangs without a parent": [
+        replace(each, spec=pod_group("", parent="root").spec) if isinstance(each, PodGroup) else each
+        for each in GANGS
+    ],
     "small gangs of two kinds": [
         replace(each, labels=ODD) if place % 2 else each for place, each in enumerate(GANGS)
     ],

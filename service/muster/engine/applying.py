@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import TypeGuard
 
 from muster.engine.api import AppliedObject, ApplyAnswer, ApplyCall
 from muster.engine.call_objects import CallObjects
@@ -102,22 +103,22 @@ class ApplyPlan:
         return admitted
 
     def write(self, admitted: list[Accepted]) -> None:
-        """Put every object that differs from what is stored; new pods that follow each other and want a node at once."""
-        mutation, came = self._mutation, list[Pod]()
+        """Put every object that differs from what is stored; at once new groups and pods that follow each other and want a node."""
+        mutation, came = self._mutation, list[Pod | AnyGroup]()
         for answers in admitted:
             if isinstance(answers, NewPods) and not answers.pods[0].node_name:
                 came += answers.pods
                 continue
             for item, outcome in _each(answers):
-                if outcome is Outcome.CREATED and isinstance(item, Pod) and not item.node_name:
+                if outcome is Outcome.CREATED and _waits(item):
                     came.append(item)
                 elif outcome is not Outcome.UNCHANGED:
                     if came:
-                        mutation.add_pods(came)
+                        mutation.add(came)
                         came = []
                     mutation.put(item)
         if came:
-            mutation.add_pods(came)
+            mutation.add(came)
 
     def _admit_right(self, index: int, sent: ClusterObject | PodBatch | None) -> Accepted:
         """An object in which validation found no fault. Most are new pods, which have a shorter way."""
@@ -278,6 +279,11 @@ class ApplyPlan:
         written = [sent for sent in self._call.objects if isinstance(sent, PriorityClass)]
         classes = self._cluster.priority_classes
         return classes.with_written(written) if written else classes
+
+
+def _waits(item: ClusterObject) -> TypeGuard[Pod | AnyGroup]:
+    """Whether nothing else is concerned by the object, if it is new: a group, or a pod without a node."""
+    return not item.node_name if isinstance(item, Pod) else isinstance(item, PodGroup | CompositePodGroup)
 
 
 def _each(answers: Accepted) -> list[Admitted]:

@@ -1,23 +1,25 @@
 """What became of each object in one revision, in the order in which that was first said.
 
-Objects are noted one by one, pods that came or were bound together in runs, in columns, of which no two have a pod in
-common. A pod that is noted by itself dissolves the runs, since it may be in one of them.
+Objects are noted one by one, pods and groups that came and pods that were bound together in runs, in columns, of which no
+two have an object in common. A pod or group that is noted by itself dissolves the runs, since it may be in one of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, islice, repeat
+from itertools import chain, groupby, islice, repeat
 from typing import NamedTuple
 
 from muster.engine.ports import Change, ClusterWrites, EventType
+from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
 from muster.model.meta import ObjectKey
 from muster.model.objects import ClusterObject
 from muster.model.pod import Pod, keys_of
 
 _ADDED, _MODIFIED = EventType.ADDED, EventType.MODIFIED
 _change = partial(tuple.__new__, Change)
+_GROUPS = frozenset({PodGroup, CompositePodGroup})
 
 
 class Edit(NamedTuple):
@@ -32,11 +34,14 @@ class Edit(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """Pods that came, or that were bound if there is an `old` of each. at: so many objects had been noted one by one before."""
+    """Pods and groups that came, or pods that were bound if there is an `old` of each.
+
+    at: so many objects had been noted one by one before.
+    """
 
     at: int
     old: Sequence[Pod]
-    new: Sequence[Pod]
+    new: Sequence[Pod | AnyGroup]
 
     @property
     def edits(self) -> Iterator[Edit]:
@@ -50,6 +55,8 @@ class Edits:
         self._singles: dict[ObjectKey, Edit] = {}
         self._runs: list[_Run] = []
         self._has_single_pods = False
+        self._has_single_groups = False
+        self._has_groups_in_runs = False
 
     def __bool__(self) -> bool:
         return bool(self._singles or self._runs)
@@ -61,28 +68,47 @@ class Edits:
 
     @property
     def in_runs(self) -> Iterator[Edit]:
-        """Of pods that came, or of which node, status and revision alone differ."""
+        """Of pods and groups that came, and of pods of which node, status and revision alone differ."""
         return chain.from_iterable(run.edits for run in self._runs)
 
     def note(self, key: ObjectKey, old: ClusterObject | None, new: ClusterObject | None) -> None:
         """`old` is the state before this; the object goes if there is no `new` one."""
-        if type(old if new is None else new) is Pod:
+        kind = type(old if new is None else new)
+        if kind is Pod:
             self._has_single_pods = True
             if self._runs:
+                self._dissolve()
+        elif kind in _GROUPS:
+            self._has_single_groups = True
+            if self._has_groups_in_runs:
                 self._dissolve()
         edit = self._singles.get(key)
         first = old if edit is None else edit.old
         self._singles[key] = Edit(first, new, old if new is None else None)
 
-    def came(self, pods: Sequence[Pod]) -> None:
-        """Pods that did not exist."""
-        self._run((), pods)
+    def came(self, new: Sequence[Pod | AnyGroup]) -> None:
+        """Pods and groups that did not exist."""
+        if not _GROUPS.isdisjoint(map(type, new)):
+            if self._has_single_groups:
+                self._came_apart(new)
+                return
+            self._has_groups_in_runs = True
+        self._run((), new)
+
+    def _came_apart(self, new: Sequence[Pod | AnyGroup]) -> None:
+        """The groups one by one: one of them may be among those that are."""
+        for kind, some in groupby(new, key=type):
+            if kind is Pod:
+                self._run((), list(some))
+            else:
+                for group in some:
+                    self.note(group.key, None, group)
 
     def bound(self, old: Sequence[Pod], new: Sequence[Pod]) -> None:
         """Pods that got a node."""
         self._run(old, new)
 
-    def _run(self, old: Sequence[Pod], new: Sequence[Pod]) -> None:
+    def _run(self, old: Sequence[Pod], new: Sequence[Pod | AnyGroup]) -> None:
         if self._has_single_pods:
             for key, (before, after, _) in zip(keys_of(new), _Run(0, old, new).edits, strict=True):
                 self.note(key, before, after)
@@ -92,6 +118,8 @@ class Edits:
     def _dissolve(self) -> None:
         parts = list(self._parts())
         self._runs.clear()
+        self._has_groups_in_runs = False
+        self._has_single_pods = self._has_single_groups = True
         self._singles = {}
         for part in parts:
             if isinstance(part, _Run):

@@ -8,8 +8,9 @@ they come to; the log entry is made. A mutation that changed nothing makes no re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from typing import cast
 
 from muster.engine.cluster import Cluster
 from muster.engine.cluster_state import NAME_OF_GROUP, group_key_of, is_nominated, parent_key_of
@@ -95,16 +96,27 @@ class Mutation:
         if old is None or _concerns_its_unit(old, new):
             self._touch_pod(key, new)
 
-    def add_pods(self, new: Sequence[Pod]) -> None:
-        """Write pods that did not exist and wait for a node: as `put` of each, for a fraction of it."""
+    def add(self, new: Sequence[Pod | AnyGroup]) -> None:
+        """Write groups, and pods that wait for a node, which did not exist: as `put` of each, for a fraction of it."""
+        self.edits.came(new)
+        self.state.add_pods([each for each in new if type(each) is Pod])
+        for each in new:
+            if type(each) is not Pod:
+                self.state.put(each.key, each)
+        for kind, some in groupby(new, key=type):
+            if kind is Pod:
+                self._touch_new_pods(cast("Iterator[Pod]", some))
+            else:
+                for group in cast("Iterator[AnyGroup]", some):
+                    self._touch_group(group.key, group, restructured=True)
+
+    def _touch_new_pods(self, new: Iterable[Pod]) -> None:
         budgets = self.cluster.budgets
-        self.state.add_pods(new)
         for (namespace, name), pods in groupby(new, key=NAME_OF_GROUP):
             group = ObjectKey(POD_GROUP, namespace, name) if name else None
             if group is not None:
                 self.touched_groups[group] = None
             came = list(pods)
-            self.edits.came(came)
             self.touched_pods.update(dict.fromkeys(keys_of(came), group))
             for pod in came if budgets.concern(namespace) else ():
                 budgets.pod_changed(None, pod)

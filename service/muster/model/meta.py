@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 NODE = "Node"
 POD = "Pod"
@@ -83,6 +83,11 @@ class _Keyed:
 
     __slots__ = ("_key",)
     _key: ObjectKey
+
+
+class HasKey(Protocol):
+    @property
+    def key(self) -> ObjectKey: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

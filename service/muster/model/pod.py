@@ -11,7 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 
-from muster.model.meta import POD, Condition, KubernetesObject, LabelSelector, ObjectKey, SelectorRequirement
+from muster.model.meta import (
+    POD,
+    Condition,
+    HasKey,
+    KubernetesObject,
+    LabelSelector,
+    ObjectKey,
+    SelectorRequirement,
+)
 
 PENDING = "Pending"
 RUNNING = "Running"
@@ -192,12 +200,12 @@ class Pod(KubernetesObject):
         return self.deletion_us is None and not self.is_terminal
 
 
-def keys_of(pods: Sequence[Pod]) -> list[ObjectKey]:
-    """The key of each; without a call a pod if all have theirs already, as those have that a batch or a decision made."""
+def keys_of(some: Sequence[HasKey]) -> list[ObjectKey]:
+    """The key of each pod or group; without a call each if all have theirs already, as those have that admission or a decision made."""
     try:
-        return list(map(_kept_key, pods))
+        return list(map(_kept_key, some))
     except AttributeError:
-        return [pod.key for pod in pods]
+        return [each.key for each in some]
 
 
 @dataclass(frozen=True, slots=True)
