@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from muster.model.group import CompositePodGroup, PodGroup
+from muster.model.group import CompositePodGroup, GroupSpec, PodGroup, WorkloadReference
 from muster.rpc.codec import group as codec
 from muster.rpc.codec.group import GroupDecoder, encode_composite, encode_pod_group
 from muster.v1 import composite_pod_group_pb2 as composite_pb
@@ -20,6 +20,10 @@ def _composite_message(group: CompositePodGroup) -> composite_pb.CompositePodGro
     message = composite_pb.CompositePodGroup()
     encode_composite(group, message)
     return message
+
+
+def _below(parent: str, workload: WorkloadReference) -> GroupSpec:
+    return replace(POD_GROUP.spec, parent_composite_pod_group_name=parent, workload_ref=workload)
 
 
 def test_groups_of_one_shape_share_what_they_have_in_common() -> None:
@@ -49,6 +53,29 @@ def test_groups_that_differ_in_more_than_names_are_told_apart(other: PodGroup) -
     decoder.pod_group(_message(POD_GROUP))
 
     assert decoder.pod_group(_message(other)) == other
+
+
+@pytest.mark.parametrize("workload", ["w", "p-1", "p-2"])
+def test_a_group_behind_one_like_it_is_decoded_as_by_itself(workload: str) -> None:
+    decoder = GroupDecoder()
+    named = [
+        ("a-1", "p-1"),
+        ("a-2", "p-1"),
+        ("a-3", "p-2"),
+        ("a-4", "p-2"),
+        ("b", "p-2"),
+        ("a-5", ""),
+        ("", "p-3"),
+    ]
+    named += [("a-6", "p-1"), ("x" * 128, "p-1"), ("y" * 128, "p-2"), ("a-7", "p-33"), ("a-8", "p-1")]
+    groups = [
+        replace(POD_GROUP, name=name, spec=_below(parent, WorkloadReference(workload, "t")))
+        for name, parent in named
+    ]
+    groups.insert(2, replace(groups[1], uid="u", resource_version=3))
+    groups.insert(5, replace(groups[1], labels={"other": "label"}))
+
+    assert [decoder.pod_group(_message(each)) for each in groups] == groups
 
 
 def test_children_of_one_parent_share_their_spec() -> None:

@@ -179,6 +179,29 @@ def test_a_pod_behind_one_like_it_is_decoded_as_by_itself(before: str, labels: i
     assert _as_by_itself(PodDecoder(), messages)
 
 
+def test_pods_of_a_group_behind_another_share_its_name() -> None:
+    decoder = PodDecoder()
+
+    messages = [_message(f"p-{group}-{pod}", group=f"g-{group}") for group in (7, 8, 9, 10) for pod in (0, 1)]
+    pods = [_decoded(decoder, each) for each in messages]
+
+    assert [each.group for each in pods[::2]] == ["g-7", "g-8", "g-9", "g-10"]
+    assert all(one.group is other.group for one, other in zip(pods[::2], pods[1::2], strict=True))
+    assert all(each.spec is pods[0].spec and each.labels is pods[0].labels for each in pods)
+
+
+@pytest.mark.parametrize("label", ["", "g-1", "xg-1x", "g-2"])
+@pytest.mark.parametrize("group", ["g-1", "aa", "é", "default", "p-1", "x" * 127, "x" * 128])
+def test_a_pod_behind_one_of_another_group_is_decoded_as_by_itself(group: str, label: str) -> None:
+    groups = [group, "g-2", "bb", "aa", "é", "", "defaulu", "g-3", "y" * 127, "y" * 128, group, "g-33"]
+    messages = [_message(f"p-{place % 3}", group=each) for place, each in enumerate(groups)]
+    for each in messages:
+        each.metadata.labels["of"] = label
+        each.spec.scheduler_name = "aaa"
+
+    assert _as_by_itself(PodDecoder(), messages)
+
+
 def test_whatever_differs_beside_the_name_is_seen() -> None:
     other_label, other_priority, gated, odd = (_message(f"q-{number}") for number in range(4))
     other_label.metadata.labels["app"] = "wob"

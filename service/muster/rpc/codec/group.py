@@ -27,6 +27,7 @@ from muster.rpc.codec.meta import (
     encode_metadata,
     set_identity,
 )
+from muster.rpc.codec.samples import Sample
 from muster.v1 import composite_pod_group_pb2 as composite_pb
 from muster.v1 import pod_group_pb2 as pb
 from muster.v1 import workload_pb2 as workload_pb
@@ -73,9 +74,21 @@ class _Shapes(Generic[GroupMessage, Known]):
         self._decode: Callable[[GroupMessage], Known] = decode
         self._known: dict[bytes, Known] = {}
         self._last = (GroupSpec(), "", GroupSpec())
+        self._sample: tuple[Sample, Known, str] | None = None
 
     def of(self, message: GroupMessage) -> tuple[Known, str, str, int, GroupSpec]:
         """The shape, and the group's own: name, uid, revision and spec. The message is the same afterwards."""
+        if self._sample is not None:
+            sample, shape, parent = self._sample
+            texts = sample.texts(message.SerializePartialToString())
+            if texts is not None:
+                if texts[1]:
+                    parent = texts[1]
+                    self._sample = sample, shape, parent
+                return shape, texts[0], "", 0, self._below(parent, shape.spec) if parent else shape.spec
+        return self._apart(message)
+
+    def _apart(self, message: GroupMessage) -> tuple[Known, str, str, int, GroupSpec]:
         meta, parent = message.metadata, message.spec.parent_composite_pod_group_name
         own: Identity = (meta.name, meta.uid, meta.resource_version)
         set_identity(meta, own, NO_IDENTITY)
@@ -83,10 +96,12 @@ class _Shapes(Generic[GroupMessage, Known]):
             message.spec.parent_composite_pod_group_name = ""
         shape = self._shape(message)
         set_identity(meta, own, own)
-        if not parent:
-            return shape, *own, shape.spec
-        message.spec.parent_composite_pod_group_name = parent
-        return shape, *own, self._below(parent, shape.spec)
+        if parent:
+            message.spec.parent_composite_pod_group_name = parent
+        is_named_alone = own[1:] == NO_IDENTITY[1:]
+        sample = Sample.of(message.SerializePartialToString(), own[0], parent) if is_named_alone else None
+        self._sample = None if sample is None else (sample, shape, parent)
+        return shape, *own, self._below(parent, shape.spec) if parent else shape.spec
 
     def _shape(self, message: GroupMessage) -> Known:
         shape_bytes = message.SerializePartialToString()

@@ -20,6 +20,7 @@ from muster.rpc.codec.meta import (
     set_identity,
 )
 from muster.rpc.codec.pod_spec import decode_pod_spec, encode_pod_spec
+from muster.rpc.codec.samples import Sample
 from muster.rpc.codec.times import from_timestamp, to_timestamp
 from muster.v1 import pod_pb2 as pb
 from muster.validation.violations import REQUIRED, Violation
@@ -36,11 +37,9 @@ _BYTES_OF_A_SHAPE = 1_024
 _MOST_VALUES = 4_096
 _NO_VIOLATIONS: tuple[Violation, ...] = ()
 
-_SHORT = 127
-"""A length up to here takes one byte on the wire."""
-
 _individual = variation(Pod, "name", "uid", "resource_version", "node_name", "group")
 _named = variation(Pod, "name")
+_named_in = variation(Pod, "name", "group")
 
 
 class PodShape(NamedTuple):
@@ -54,15 +53,12 @@ class PodShape(NamedTuple):
     size: int
 
 
-class _Sample(NamedTuple):
-    """A pod that was sent, and its bytes before and behind its name: another one may differ from it in the name alone."""
+class _Last(NamedTuple):
+    """A pod that was sent with a name and a group alone for itself: the next may differ from it in these two."""
 
-    own: _Own
     pod: Pod
     shape: PodShape
-    size: int
-    head: bytes
-    tail: bytes
+    sample: Sample
 
 
 class _Interned(Generic[Value]):
@@ -88,21 +84,26 @@ class PodDecoder:
         self._maps: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
         self._tuples: _Interned[tuple[Hashable, ...]] = _Interned()
         self._bytes = 0
-        self._sample: _Sample | None = None
+        self._last: _Last | None = None
 
     def decode(self, message: pb.Pod) -> tuple[Pod, PodShape]:
         """The pod that a message describes, and its shape. The message is the same afterwards, though not in between."""
-        sample = self._sample
-        if sample is not None:
-            sent = message.SerializePartialToString()
-            if len(sent) == sample.size and sent.startswith(sample.head) and sent.endswith(sample.tail):
-                return _named(sample.pod, sent[len(sample.head) : -len(sample.tail)].decode()), sample.shape
+        last = self._last
+        if last is not None:
+            texts = last.sample.texts(message.SerializePartialToString())
+            if texts is not None:
+                name, group = texts
+                if not group:
+                    return _named(last.pod, name), last.shape
+                pod = _named_in(last.pod, name, group)
+                self._last = last._replace(pod=pod)
+                return pod, last.shape
         own, shape = self._apart(message)
-        if sample is not None and shape is sample.shape and own[1:] == sample.own[1:]:
-            pod = _named(sample.pod, own[0])
+        if last is not None and shape is last.shape and own[1:] == ("", 0, "", last.pod.group):
+            pod = _named(last.pod, own[0])
         else:
             pod = _individual(shape.pod, *own)
-        self._sample = _sample(message, own, pod, shape)
+        self._last = None if any(own[1:4]) else _last(message, pod, shape)
         return pod, shape
 
     def _apart(self, message: pb.Pod) -> tuple[_Own, PodShape]:
@@ -217,21 +218,9 @@ def _encode_shared_part(pod: Pod) -> pb.Pod:
     return message
 
 
-def _sample(message: pb.Pod, own: _Own, pod: Pod, shape: PodShape) -> _Sample | None:
-    """The pod as a sample for those behind it; None if these are likely to differ in more than a name as long as its own.
-
-    A pod's name is the first field of its first field: a tag and a length stand before each of them.
-    """
-    name, uid, revision, node, _ = own
-    written = name.encode()
-    if not name or len(written) > _SHORT or uid or revision or node:
-        return None
-    sent = message.SerializePartialToString()
-    at = 4 if sent[1] <= _SHORT else 5
-    end = at + len(written)
-    if sent[at - 1] != len(written) or sent[at:end] != written or end == len(sent):
-        return None
-    return _Sample(own, pod, shape, len(sent), sent[:at], sent[end:])
+def _last(message: pb.Pod, pod: Pod, shape: PodShape) -> _Last | None:
+    sample = Sample.of(message.SerializePartialToString(), pod.name, pod.group)
+    return None if sample is None else _Last(pod, shape, sample)
 
 
 def _set_own(message: pb.Pod, own: _Own, values: _Own) -> None:
