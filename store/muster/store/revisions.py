@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, repeat
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -93,7 +92,6 @@ class Body(msgspec.Struct, array_like=True, frozen=True):
 FEW_PODS = 64
 """Up to here, columns would save little room for the time that packing each of them takes."""
 
-_object_of = itemgetter(1)
 _encode = msgspec.msgpack.Encoder().encode
 _decode_body = msgspec.msgpack.Decoder(Body).decode
 _decode_uses = msgspec.msgpack.Decoder(tuple[list[int], list[int], list[int]]).decode
@@ -107,13 +105,17 @@ class Logged(NamedTuple):
     pods: Sequence[Pod]
     types: Sequence[EventType]
     previous_labels: dict[int, dict[str, str]]
-    others: list[Change]
+    others: Sequence[Change]
 
 
 def logged(entry: LogEntry) -> Logged:
     """The entry, taken apart."""
     changes = entry.changes
-    are_pods = bytes([kind is Pod for kind in map(type, map(_object_of, changes))])
+    are_pods = bytes([type(each[1]) is Pod for each in changes])
+    pods = are_pods.find(0)
+    if pods > 0 and are_pods.find(1, pods) < 0:
+        # Mostly a decision's: the unit's pods, then its groups.
+        return _taken_apart(entry, [0, pods, len(changes) - pods], changes[:pods], changes[pods:])
     runs: list[int] = []
     own: list[Change] = []
     others: list[Change] = []
@@ -126,6 +128,10 @@ def logged(entry: LogEntry) -> Logged:
         (own if is_pod else others).extend(changes[start:end])
         runs.append(end - start)
         start = end
+    return _taken_apart(entry, runs, own, others)
+
+
+def _taken_apart(entry: LogEntry, runs: list[int], own: Sequence[Change], others: Sequence[Change]) -> Logged:
     types, pods, labels = zip(*own, strict=True) if own else ((), (), ())
     had_others = labels.count(None) < len(labels)
     previous = {place: one for place, one in enumerate(labels) if one is not None} if had_others else {}
@@ -165,22 +171,33 @@ def revision_rows(cluster_id: int, together: LoggedPods, bodies: Bodies, packs: 
     columns = together.columns
     if len(together.entries) == 1 and len(together.pods) > FEW_PODS:
         (one,) = together.entries
-        yield _revision_row(cluster_id, one, bodies, _uses(columns), packed=_pack(one, columns, packs))
+        uses = _encode(_uses(columns))
+        yield _revision_row(cluster_id, one, bodies, uses, packed=_pack(one, columns, packs))
         return
     rows = list(zip(*columns, strict=True))
+    ids, alone = list(zip(*columns[-3:], strict=True)), _UsesAlone()
     start = 0
     for one in together.entries:
         end = start + len(one.pods)
         if end > start:
             plain = PlainPods(one.types, rows[start:end], one.previous_labels)
-            uses = _uses([column[start:end] for column in columns[-3:]])
+            used = set(ids[start:end])
+            uses = alone[used.pop()] if len(used) == 1 else _encode(_uses([c[start:end] for c in columns]))
             yield _revision_row(cluster_id, one, bodies, uses, plain=plain)
         else:
             yield _revision_row(cluster_id, one, bodies, _NO_USES)
         start = end
 
 
-_NO_USES: tuple[list[int], ...] = ([], [], [])
+_NO_USES = _encode(([], [], []))
+
+
+class _UsesAlone(dict[tuple[int, ...], bytes]):
+    """What an entry uses, all pods of which share one spec, one metadata and one status, as those of many do."""
+
+    def __missing__(self, ids: tuple[int, ...]) -> bytes:
+        made = self[ids] = _encode(tuple([each] for each in ids))
+        return made
 
 
 def _uses(columns: PodColumns) -> tuple[list[int], ...]:
@@ -195,7 +212,7 @@ def _revision_row(
     cluster_id: int,
     one: Logged,
     bodies: Bodies,
-    uses: tuple[list[int], ...],
+    uses: bytes,
     *,
     packed: PackedPods | None = None,
     plain: PlainPods | None = None,
@@ -205,7 +222,7 @@ def _revision_row(
         for kind, changed, labels in one.others
     ]
     body = _encode(Body(one.runs, objects, packed, plain))
-    return (cluster_id, one.entry.revision, one.entry.time_us, _encode(uses), body)
+    return (cluster_id, one.entry.revision, one.entry.time_us, uses, body)
 
 
 def _pack(one: Logged, columns: PodColumns, packs: Packs) -> PackedPods:
