@@ -20,7 +20,7 @@ from muster.engine.errors import ConflictError, FailedPreconditionError, Invalid
 from muster.engine.mutation import Mutation
 from muster.engine.ports import Ids
 from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
-from muster.model.meta import ObjectKey
+from muster.model.meta import COMPOSITE_POD_GROUP, POD_GROUP, ObjectKey
 from muster.model.names import DEFAULT_NAMESPACE
 from muster.model.objects import ClusterObject
 from muster.model.pod import Pod, PodBatch
@@ -163,7 +163,8 @@ class ApplyPlan:
 
     def _admit_new_group(self, index: int, sent: AnyGroup) -> list[Admitted]:
         """As `_admit_one`, straight to the point where a right group does not exist yet."""
-        if not sent.resource_version and self._find(key_of(sent)) is None:
+        known = self._cluster.state.objects[POD_GROUP if type(sent) is PodGroup else COMPOSITE_POD_GROUP]
+        if not sent.resource_version and (sent.namespace or DEFAULT_NAMESPACE, sent.name) not in known:
             created = create_group(sent, self._context)
             if not isinstance(created, tuple):
                 self._check_in_call(index, created, is_batch=False)

@@ -62,6 +62,9 @@ class GroupRules:
         if shared in self._right and (
             spec.workload_ref is not None or not spec.parent_composite_pod_group_name
         ):
+            is_plain = not (group.uid or group.resource_version or spec.parent_composite_pod_group_name)
+            if is_plain and dns_subdomain_fault(group.name) is None:
+                return ()
             return (*identity_faults(group), *_parent_faults(spec))
         faults = tuple(group_faults(group))
         if not faults:
