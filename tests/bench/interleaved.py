@@ -57,7 +57,9 @@ async def in_turns(streams: Sequence[GangStream], turns: int, gangs: int) -> Non
 
 def more_percent(stream: GangStream, first: GangStream) -> float:
     """How much more CPU time the stream took than the first one, in percent."""
-    ratios = [cost / other for cost, other in zip(_by_pairs(stream.costs), _by_pairs(first.costs), strict=True)]
+    ratios = [
+        cost / other for cost, other in zip(_by_pairs(stream.costs), _by_pairs(first.costs), strict=True)
+    ]
     return 100 * (statistics.median(ratios) - 1)
 
 
