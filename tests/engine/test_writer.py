@@ -9,7 +9,8 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from muster.engine.cluster_service import ClusterService
-from muster.engine.ports import ClusterWrites
+from muster.engine.errors import UnavailableError
+from muster.engine.ports import ClusterWrites, StoreUnavailableError
 from muster.engine.writer import CYCLE_SECONDS, GATHER_SECONDS, GATHER_SECONDS_A_CALLER, QUIET_TURNS, Writer
 from muster.model.meta import NODE, ObjectKey
 from muster.store.store import SqlStore
@@ -29,6 +30,7 @@ class CountingStore(SqlStore):
 
         self.may_commit = threading.Event()
         self.may_commit.set()
+        self.refuses = False
         self._committing = threading.Event()
 
     def forget(self) -> None:
@@ -43,6 +45,8 @@ class CountingStore(SqlStore):
     def commit(self, writes: Sequence[ClusterWrites]) -> None:
         self._committing.set()
         self.may_commit.wait(SOON)
+        if self.refuses:
+            raise StoreUnavailableError("full")
         super().commit(writes)
         self.revisions.append(sum(len(each.entries) for each in writes))
 
@@ -239,3 +243,41 @@ async def test_cycles_wait_for_no_transaction_that_nobody_waits_for(
 
     assert not store.revisions
     store.may_commit.set()
+
+
+async def test_who_writes_much_goes_on_as_soon_as_the_next_transaction_has_begun(
+    service: ClusterService, store: CountingStore, writer: Writer
+) -> None:
+    store.may_commit.clear()
+    write(service, "first")
+    async with asyncio.timeout(SOON):
+        await writer.taken(service.cluster)
+    await store.until_committing()
+
+    write(service, "second")
+    taken = asyncio.create_task(writer.taken(service.cluster))
+    await asyncio.sleep(GATHER_SECONDS)
+    assert not taken.done()
+    store.may_commit.set()
+    async with asyncio.timeout(SOON):
+        await taken
+
+    assert store.revisions[:1] == [1]
+    await service.durable()
+
+
+async def test_who_waits_for_the_next_transaction_is_told_that_the_one_before_was_refused(
+    service: ClusterService, store: CountingStore, writer: Writer
+) -> None:
+    store.may_commit.clear()
+    write(service, "first")
+    await writer.taken(service.cluster)
+    write(service, "second")
+    taken = asyncio.create_task(writer.taken(service.cluster))
+    await asyncio.sleep(0)
+
+    store.refuses = True
+    store.may_commit.set()
+    with pytest.raises(UnavailableError):
+        await taken
+    store.refuses = False

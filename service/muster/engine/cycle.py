@@ -139,7 +139,7 @@ class CycleRunner:
             if left is not None:
                 await self._cycle(*left)
             if self._cluster.open_revisions > MOST_OPEN_REVISIONS:
-                await self._tools.writer.durable(self._cluster)
+                await self._tools.writer.taken(self._cluster)
             if clock.monotonic() - slice_start > SLICE_SECONDS:
                 self._tools.writer.schedule(self._cluster)
                 await asyncio.sleep(0)

@@ -57,6 +57,7 @@ class Writer:
         self._dirty: dict[str, Cluster] = {}
         self._waiting: dict[str, list[Waiter]] = {}
         self._in_flight: dict[str, list[Waiter]] = {}
+        self._untaken: dict[str, list[Waiter]] = {}
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="muster-writer")
         self._running: asyncio.Task[None] | None = None
@@ -88,6 +89,17 @@ class Writer:
         waiters.append(waiter)
         await waiter
 
+    async def taken(self, cluster: Cluster) -> None:
+        """Return once a transaction has begun with everything written so far in the cluster. Raises UnavailableError if it is lost.
+
+        Who writes much waits for this, not for what is durable: the next transaction fills while this one is on its way.
+        """
+        self.schedule(cluster)
+        if cluster.has_writes:
+            waiter: Waiter = asyncio.get_running_loop().create_future()
+            self._untaken.setdefault(cluster.name, []).append(waiter)
+            await waiter
+
     async def let_through(self) -> None:
         """Return once no transaction that callers wait for is on its way: its thread would wait for ours at every step."""
         while self._passing is not None and not self._passing.done():
@@ -97,7 +109,8 @@ class Writer:
         """Drop what the cluster has written since the last transaction; who waits for it is told."""
         cluster.take_writes()
         self._dirty.pop(cluster.name, None)
-        _resolve([self._waiting.pop(cluster.name, [])], _refusal(why))
+        lost = [self._waiting.pop(cluster.name, []), self._untaken.pop(cluster.name, [])]
+        _resolve(lost, _refusal(why))
 
     async def run_apart(self, call: Callable[[], Answer]) -> Answer:
         """Run a store call on the writer's thread, between transactions, which wait for it."""
@@ -152,6 +165,7 @@ class Writer:
         clusters, self._dirty = self._dirty, {}
         batch = [writes for cluster in clusters.values() if (writes := cluster.take_writes()) is not None]
         self._in_flight = {name: self._waiting.pop(name, []) for name in clusters}
+        _resolve([self._untaken.pop(name, []) for name in clusters], None)
         started = self._clock.monotonic()
         committing = asyncio.ensure_future(self.run_apart(lambda: self._store.commit(batch)))
         self._passing = committing if any(self._in_flight.values()) else None
