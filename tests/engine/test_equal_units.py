@@ -119,6 +119,52 @@ def test_a_gang_of_the_name_of_a_pod_is_not_taken_for_one() -> None:
     assert found is None
 
 
+def tree(
+    name: str, *, minimums: tuple[int, ...] = (2, 1), count: int = 2, same: str = ""
+) -> list[ClusterObject]:
+    """A tree of two groups, by whose names a child is not told from another."""
+    root = composite(name, 2, same="")
+    groups = [leaf(f"{name}-{i}", minimums[i], parent=root, same=same) for i in range(len(minimums))]
+    return [root, *groups, *(pod for group in groups for pod in pods(group, count))]
+
+
+def test_a_tree_equal_to_the_one_before_is_the_unit_that_would_be_built() -> None:
+    found, built = compared(tree("first"), tree("second"))
+
+    assert found == built
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        pytest.param(tree("second", minimums=(1, 2)), id="groups in another order"),
+        pytest.param(tree("second", minimums=(2, 1, 1)), id="one group more"),
+        pytest.param(tree("second", minimums=(2,)), id="one group less"),
+        pytest.param(tree("second", count=3), id="more pods"),
+        pytest.param(tree("second", same="rack"), id="a topology below"),
+        pytest.param(
+            [replace(each, deletion_us=1) if each.name == "second-1" else each for each in tree("second")],
+            id="a group that is being deleted",
+        ),
+        pytest.param(
+            [replace(each, labels={"a": "b"}) if isinstance(each, Pod) else each for each in tree("second")],
+            id="labels",
+        ),
+        pytest.param(
+            [*tree("second", minimums=(2,)), composite("empty", parent="second")],
+            id="a group of another kind",
+        ),
+        pytest.param(
+            [composite("second", 1, same=""), *tree("second")[1:]], id="another minimum of the root"
+        ),
+    ],
+)
+def test_a_tree_that_differs_is_not_taken_for_equal(second: list[ClusterObject]) -> None:
+    found, _ = compared(tree("first"), second)
+
+    assert found is None
+
+
 def test_a_unit_that_was_noted_later_is_the_one_that_counts() -> None:
     cluster = TreeCluster()
     small = PodGroup(

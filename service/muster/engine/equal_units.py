@@ -1,12 +1,14 @@
 """Units of one run that are equal but for their names: what was found of the first holds for those that follow it.
 
-Only pods by themselves, and groups without a tree, all of whose pods are pending. Nothing but what is assumed differs from
-one unit of a run to the next, so all that is looked up for a unit follows from its group's spec and its pods' signatures.
+Pods by themselves, gangs and trees, all of whose pods are pending. Nothing but what is assumed differs from one unit of a
+run to the next, so all that is looked up for a unit follows from the shape of its tree, the specs of its groups and its
+pods' signatures.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 from muster.core.equal_pods import most_together
 from muster.core.framework import Profile
@@ -15,12 +17,15 @@ from muster.core.snapshot import Snapshot
 from muster.core.tree import GroupTree, PendingPods, Unit
 from muster.engine.cluster import Cluster
 from muster.engine.members import Standing, standing
-from muster.model.group import GroupSpec, PodGroup
+from muster.model.group import AnyGroup
 from muster.model.meta import POD, ObjectKey
 from muster.model.pod import Pod
 from muster.model.variations import variation
 
-_with_key = variation(GroupTree, "key", "pods")
+_of_spec = attrgetter("scheduling_policy", "topology", "disruption_mode", "priority", "preemption_policy")
+"""What a cycle reads of a group's spec, besides its place in the tree."""
+_with_pods = variation(GroupTree, "key", "pods")
+_with_children = variation(GroupTree, "key", "children")
 _with_root = variation(Unit, "root")
 
 
@@ -37,39 +42,69 @@ class EqualUnits:
         self._snapshot = snapshot
         self.most = 0
         self._unit: Unit | None = None
-        self._spec: GroupSpec | None = None
+        self._specs: dict[ObjectKey, tuple[object, ...]] = {}
 
     def note(self, unit: Unit, profile: Profile) -> None:
         """The unit, which has pods to place, may be part of the run; units that follow are compared to it."""
-        group = self._cluster.state.group(unit.key) if unit.key.kind != POD else None
-        self._spec = None if group is None else group.spec
-        self._unit = unit if self._pods_of(unit.key) else None
         self.profile = profile
-        is_compared = self._unit is not None
+        self._specs.clear()
+        self._note_specs(unit.root)
+        is_compared = self._equal(unit.root, unit.key) is not None
+        self._unit = unit if is_compared else None
         placer = placer_of(self._snapshot, profile)
         self.most = most_together(unit, self._snapshot, placer) if is_compared else 0
+
+    def _note_specs(self, tree: GroupTree) -> None:
+        group = self._cluster.state.group(tree.key)
+        if group is not None:
+            self._specs[tree.key] = _of_spec(group.spec)
+        for child in tree.children:
+            self._note_specs(child)
 
     def unit(self, key: ObjectKey) -> Unit | None:
         """The unit, if it is equal to the one that was noted; None says nothing about it."""
         last = self._unit
-        if last is None or key.kind != last.key.kind:
+        tree = self._equal(last.root, key) if last is not None else None
+        return None if last is None or tree is None else _with_root(last, tree)
+
+    def _equal(self, last: GroupTree, key: ObjectKey) -> GroupTree | None:
+        """What is built of a group or pod that is equal to this one, which is noted."""
+        if key.kind != last.key.kind:
             return None
-        pods, signatures = self._pods_of(key), last.root.pods.signatures
+        if key.kind == POD:
+            return self._equal_leaf(last, key, self._alone(key))
+        group = self._cluster.state.group(key)
+        if group is None or group.deletion_us is not None or _of_spec(group.spec) != self._specs[last.key]:
+            return None
+        return self._equal_leaf(last, key, self._members(group)) if last.is_leaf else self._inner(last, group)
+
+    def _inner(self, last: GroupTree, group: AnyGroup) -> GroupTree | None:
+        children = self._cluster.state.children(group.namespace, group.name)
+        if len(children) != len(last.children):
+            return None
+        found: list[GroupTree] = []
+        for before, child in zip(last.children, children, strict=True):
+            tree = self._equal(before, child.key)
+            if tree is None:
+                return None
+            found.append(tree)
+        return _with_children(last, group.key, tuple(found))
+
+    def _equal_leaf(self, last: GroupTree, key: ObjectKey, pods: Sequence[Pod]) -> GroupTree | None:
+        signatures = last.pods.signatures
         if not pods or tuple(self._cluster.feed.signatures_of(pods)) != signatures:
             return None
-        ids = tuple([pod.ordinal for pod in pods])
-        return _with_root(last, _with_key(last.root, key, PendingPods(ids, signatures)))
+        return _with_pods(last, key, PendingPods(tuple([pod.ordinal for pod in pods]), signatures))
 
-    def _pods_of(self, key: ObjectKey) -> Sequence[Pod]:
-        """The unit's pods in creation order, if all are pending, and the group has the same spec."""
+    def _alone(self, key: ObjectKey) -> Sequence[Pod]:
+        """The pod, if it is pending."""
         state = self._cluster.state
-        if key.kind == POD:
-            pod = state.pod(key.namespace, key.name)
-            is_pending = pod is not None and standing(pod, state.scheduler_names) is Standing.PENDING
-            return (pod,) if pod is not None and is_pending else ()
-        group = state.group(key)
-        if not isinstance(group, PodGroup) or group.deletion_us is not None or group.spec != self._spec:
-            return ()
-        members = state.members(key.namespace, key.name)
+        pod = state.pod(key.namespace, key.name)
+        is_pending = pod is not None and standing(pod, state.scheduler_names) is Standing.PENDING
+        return (pod,) if pod is not None and is_pending else ()
+
+    def _members(self, group: AnyGroup) -> Sequence[Pod]:
+        """The group's pods in creation order, if all are pending."""
+        members = self._cluster.state.members(group.namespace, group.name)
         pods = members.pods
         return [pods[each] for each in sorted(pods)] if members.counts[Standing.PENDING] == len(pods) else ()
