@@ -165,6 +165,17 @@ def gangs(count: int, pods_each: int) -> list[ClusterObject]:
     return [*groups, *(pod for group in groups for pod in pods(group, pods_each))]
 
 
+def tree(name: str, minimum: int | None, pods_each: int) -> list[ClusterObject]:
+    """A tree of two groups of which one pod each is no part of the minimum."""
+    root = composite(name, minimum, template="t")
+    leaves = [leaf(f"{name}-{place}", pods_each - 1, parent=root) for place in range(2)]
+    return [root, *leaves, *(pod for each in leaves for pod in pods(each, pods_each))]
+
+
+def trees(count: int, minimum: int | None, pods_each: int) -> list[ClusterObject]:
+    return [each for number in range(count) for each in tree(f"tree-{number:02}", minimum, pods_each)]
+
+
 def alone(count: int) -> list[ClusterObject]:
     return [replace(pod, group="") for pod in pods(leaf("pod"), count)]
 
@@ -177,6 +188,11 @@ def alone(count: int) -> list[ClusterObject]:
         pytest.param(gangs(7, 5), 4, id="a part of the fifth gang would fit"),
         pytest.param([*gangs(4, 3), *alone(20)], 21, id="pods, then gangs"),
         pytest.param(alone(40), 24, id="pods until the nodes are full"),
+        pytest.param(trees(4, 2, 3), 4, id="trees that fit"),
+        pytest.param(trees(7, 2, 2), 6, id="the last of seven trees does not fit"),
+        pytest.param(trees(5, None, 3), 4, id="basic trees, the last of which does not fit"),
+        pytest.param(trees(4, 1, 4), 3, id="a part of the fourth tree would fit"),
+        pytest.param([*trees(2, 2, 3), *gangs(3, 3), *alone(9)], 12, id="trees, then gangs and pods"),
     ],
 )
 def test_equal_units_are_placed_together_for_as_long_as_they_fit(
