@@ -12,11 +12,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from muster.core.decision import Decision, DecisionCode, GroupResult, Status
-from muster.core.tree import Unit, leaves
+from muster.core.tree import GroupTree, Unit, leaves
 from muster.engine.cluster import Cluster
 from muster.engine.conditions import SCHEDULED, PodConditions, with_group_condition
 from muster.engine.edits import Edits
-from muster.engine.hierarchy import subtree, unbound_pods
+from muster.engine.hierarchy import unbound_pods
 from muster.engine.ports import (
     AssignmentColumns,
     Change,
@@ -26,7 +26,7 @@ from muster.engine.ports import (
 )
 from muster.engine.queueing_hints import EventKind
 from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
-from muster.model.meta import POD, Condition, ObjectKey
+from muster.model.meta import POD, Condition
 from muster.model.pod import Pod, keys_of
 from muster.model.variations import alike, variation, varied_all
 
@@ -110,7 +110,7 @@ class PlacedUnits:
         self._writes.puts.update(zip(keys_of(bound), bound, strict=True))
         changes = [_change((_MODIFIED, pod, None)) for pod in bound]
         if unit.key.kind != POD:
-            self._write_groups(unit.key, revision, changes)
+            self._write_groups(unit.root, revision, changes)
         cluster.queue.done(unit.key)
         cluster.searches.forget(unit.key)
         cluster.state.revision = revision
@@ -128,15 +128,18 @@ class PlacedUnits:
             statuses = [scheduled(pod.status, pod.generation) for pod in pods]
         return _bound(pods, nodes, [revision] * number, statuses)
 
-    def _write_groups(self, unit: ObjectKey, revision: int, changes: list[Change]) -> None:
-        state, puts = self._cluster.state, self._writes.puts
-        for group in list(subtree(state, unit)):
-            conditions = self._scheduled_conditions(group)
-            if conditions != group.conditions:
-                after = _scheduled[type(group)](group, conditions, revision)
-                state.put(group.key, after)
-                puts[group.key] = after
-                changes.append(_change((_MODIFIED, after, None)))
+    def _write_groups(self, tree: GroupTree, revision: int, changes: list[Change]) -> None:
+        """The group and all below it, in the order of `hierarchy.subtree`."""
+        state, key = self._cluster.state, tree.key
+        group = state.group(key)
+        conditions = self._scheduled_conditions(group) if group is not None else ()
+        if group is not None and conditions != group.conditions:
+            after = _scheduled[type(group)](group, conditions, revision)
+            state.put(key, after)
+            self._writes.puts[key] = after
+            changes.append(_change((_MODIFIED, after, None)))
+        for child in tree.children:
+            self._write_groups(child, revision, changes)
 
     def _scheduled_conditions(self, group: AnyGroup) -> tuple[Condition, ...]:
         """Made once for groups that stand alike."""
