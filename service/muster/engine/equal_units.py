@@ -30,29 +30,38 @@ _with_root = variation(Unit, "root")
 
 
 class EqualUnits:
-    """Those of one run. `profile`: that of the unit which was noted last; there is none before.
-
-    most: how many of them may be placed together.
-    """
+    """Those of one run. `profile`: that of the unit which was noted last; there is none before."""
 
     profile: Profile
 
     def __init__(self, cluster: Cluster, snapshot: Snapshot) -> None:
         self._cluster = cluster
         self._snapshot = snapshot
-        self.most = 0
+        self._noted: Unit | None = None
         self._unit: Unit | None = None
         self._specs: dict[ObjectKey, tuple[object, ...]] = {}
 
     def note(self, unit: Unit, profile: Profile) -> None:
-        """The unit, which has pods to place, may be part of the run; units that follow are compared to it."""
+        """The unit, which has pods to place, may be part of the run; units that follow are compared to it.
+
+        Most units that come by themselves are followed by none, so it is looked at only once it is asked about.
+        """
         self.profile = profile
-        self._specs.clear()
-        self._note_specs(unit.root)
-        is_compared = self._equal(unit.root, unit.key) is not None
-        self._unit = unit if is_compared else None
-        placer = placer_of(self._snapshot, profile)
-        self.most = most_together(unit, self._snapshot, placer) if is_compared else 0
+        self._noted = unit
+
+    def most(self) -> int:
+        """How many of them may be placed together."""
+        unit = self._compared()
+        return most_together(unit, self._snapshot, placer_of(self._snapshot, self.profile)) if unit else 0
+
+    def _compared(self) -> Unit | None:
+        """The unit that others are compared to, if there is one."""
+        unit, self._noted = self._noted, None
+        if unit is not None:
+            self._specs.clear()
+            self._note_specs(unit.root)
+            self._unit = unit if self._equal(unit.root, unit.key) is not None else None
+        return self._unit
 
     def _note_specs(self, tree: GroupTree) -> None:
         group = self._cluster.state.group(tree.key)
@@ -63,7 +72,7 @@ class EqualUnits:
 
     def unit(self, key: ObjectKey) -> Unit | None:
         """The unit, if it is equal to the one that was noted; None says nothing about it."""
-        last = self._unit
+        last = self._compared()
         tree = self._equal(last.root, key) if last is not None else None
         return None if last is None or tree is None else _with_root(last, tree)
 

@@ -67,8 +67,7 @@ class UnitRuns:
             if verdict is None:
                 return run, Left(following, caller)
             run.append(Placed(following, verdict))
-            most = min(equal.most, MOST_UNITS - len(run))
-            run += self._placed_together(equal, most, snapshot, revision + len(run))
+            run += self._placed_together(equal, MOST_UNITS - len(run), snapshot, revision + len(run))
             is_over = len(run) >= MOST_UNITS or self._clock.monotonic() >= until
             following = None if is_over else queue.pop()
         return run, None
@@ -95,6 +94,7 @@ class UnitRuns:
     ) -> list[Placed]:
         """Units that follow and are equal to the last one, in one step, for as long as they find nodes; others stay in line."""
         queue, rows, units = self._cluster.queue, list[QueuedUnit](), list[Unit]()
+        most = min(most, equal.most()) if queue.first() is not None else 0
         while len(units) < most and (row := queue.first()) is not None:
             unit = self._equal_unit(row, equal)
             if unit is None:
