@@ -16,7 +16,7 @@ from muster.model.meta import ObjectKey
 from muster.model.objects import ClusterObject
 from muster.model.pod import Pod, PodBatch
 from muster.model.variations import variation, varied
-from muster.validation.admission.context import AdmissionContext
+from muster.validation.admission.context import SERVER_OWNED, AdmissionContext
 from muster.validation.admission.groups import create_group
 from muster.validation.admission.kinds import KINDS, SIMPLE_KINDS
 from muster.validation.admission.pods import create_pod, create_pods, merge_pod
@@ -83,18 +83,9 @@ def _create(sent: ClusterObject, context: AdmissionContext) -> Answer:
     fields = SIMPLE_KINDS[type(sent)].create(sent, context)
     if isinstance(fields, tuple):
         return _rejected(sent, fields)
-    created = varied(
-        sent,
-        namespace=key_of(sent).namespace,
-        uid=sent.uid or context.make_uid(),
-        resource_version=context.revision,
-        generation=1,
-        ordinal=context.next_ordinal(),
-        creation_us=context.time_us,
-        deletion_us=None,
-        deletion_grace_seconds=None,
-        **fields,
-    )
+    uid = sent.uid or context.make_uid()
+    own = context.of_new(key_of(sent).namespace, uid, context.next_ordinal())
+    created = varied(sent, **dict(zip(SERVER_OWNED, own, strict=True)), **fields)
     return Admitted(created, Outcome.CREATED)
 
 

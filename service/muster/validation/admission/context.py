@@ -16,6 +16,17 @@ from muster.validation.violations import Violation
 Spec = TypeVar("Spec", PodSpec, GroupSpec)
 Merged = PodSpec | Faults
 
+SERVER_OWNED = (
+    "namespace",
+    "uid",
+    "resource_version",
+    "generation",
+    "ordinal",
+    "creation_us",
+    "deletion_us",
+    "deletion_grace_seconds",
+)
+"""Fields of a new object that no caller sets, or not as it is kept, in the order of `AdmissionContext.of_new`."""
 _MOST = 4096
 
 
@@ -75,6 +86,10 @@ class AdmissionContext:
     classes: PriorityClasses
     memo: SpecMemo
     place: int = 0
+
+    def of_new(self, namespace: str, uid: str, ordinal: int) -> tuple[str | int | None, ...]:
+        """The values of SERVER_OWNED in a new object."""
+        return namespace, uid, self.revision, 1, ordinal, self.time_us, None, None
 
     def next_ordinal(self) -> int:
         """The creation order of the next new object: unique in the cluster."""

@@ -18,7 +18,7 @@ from muster.model.group import (
 from muster.model.meta import COMPOSITE_POD_GROUP, POD_GROUP
 from muster.model.names import DEFAULT_NAMESPACE
 from muster.model.variations import variation
-from muster.validation.admission.context import AdmissionContext
+from muster.validation.admission.context import SERVER_OWNED, AdmissionContext
 from muster.validation.admission.priority_classes import PriorityClasses, resolve_priority
 from muster.validation.admission.results import Faults, immutable
 from muster.validation.violations import Violation
@@ -27,18 +27,7 @@ DEFAULT_DISRUPTION_MODE = DisruptionMode(single=SingleDisruption())
 
 _resolved = variation(GroupSpec, "disruption_mode", "priority_class_name", "priority", "preemption_policy")
 
-_NEW_FIELDS = (
-    "namespace",
-    "uid",
-    "resource_version",
-    "generation",
-    "ordinal",
-    "creation_us",
-    "deletion_us",
-    "deletion_grace_seconds",
-    "spec",
-    "conditions",
-)
+_NEW_FIELDS = (*SERVER_OWNED, "spec", "conditions")
 _NEW: dict[type[Group], Callable[..., AnyGroup]] = {
     PodGroup: variation(PodGroup, *_NEW_FIELDS, kind=POD_GROUP),
     CompositePodGroup: variation(CompositePodGroup, *_NEW_FIELDS, kind=COMPOSITE_POD_GROUP),
@@ -69,19 +58,9 @@ def create_group(sent: Group, context: AdmissionContext) -> AnyGroup | Faults:
     spec = context.memo.created(sent.spec, context.classes, new_group_spec)
     if isinstance(spec, Violation):
         return (spec,)
-    return _NEW[type(sent)](
-        sent,
-        sent.namespace or DEFAULT_NAMESPACE,
-        sent.uid or context.make_uid(),
-        context.revision,
-        1,
-        context.next_ordinal(),
-        context.time_us,
-        None,
-        None,
-        spec,
-        (),
-    )
+    uid = sent.uid or context.make_uid()
+    own = context.of_new(sent.namespace or DEFAULT_NAMESPACE, uid, context.next_ordinal())
+    return _NEW[type(sent)](sent, *own, spec, ())
 
 
 def merge_group_spec(sent: GroupSpec, stored: GroupSpec) -> GroupSpec | Faults:

@@ -27,7 +27,7 @@ from muster.model.pod import (
 )
 from muster.model.resources import parse_quantity
 from muster.model.variations import variation, variations
-from muster.validation.admission.context import AdmissionContext
+from muster.validation.admission.context import SERVER_OWNED, AdmissionContext
 from muster.validation.admission.priority_classes import PriorityClasses, resolve_priority
 from muster.validation.admission.results import Faults, immutable
 from muster.validation.seen import Seen
@@ -61,21 +61,7 @@ _MERGED_FIELDS = attrgetter(*_MERGED)
 _merged_pod = variation(Pod, *_MERGED)
 _individuals = variations(Pod, "name", "uid", "ordinal", kind=POD)
 _of_group = variation(Pod, "group")
-_new_pod = variation(
-    Pod,
-    "name",
-    "namespace",
-    "uid",
-    "resource_version",
-    "generation",
-    "ordinal",
-    "creation_us",
-    "deletion_us",
-    "deletion_grace_seconds",
-    "spec",
-    "status",
-    kind=POD,
-)
+_new_pod = variation(Pod, "name", *SERVER_OWNED, "spec", "status", kind=POD)
 
 
 def create_pod(sent: Pod, name: str, uid: str, context: AdmissionContext) -> Pod | Faults:
@@ -101,20 +87,8 @@ def create_run(sample: Pod, names: Sequence[str], group: str, context: Admission
 
 
 def _made(sent: Pod, spec: PodSpec, name: str, uid: str, ordinal: int, context: AdmissionContext) -> Pod:
-    return _new_pod(
-        sent,
-        name,
-        sent.namespace or DEFAULT_NAMESPACE,
-        uid,
-        context.revision,
-        1,
-        ordinal,
-        context.time_us,
-        None,
-        None,
-        spec,
-        _new_statuses.of(sent.status),
-    )
+    own = context.of_new(sent.namespace or DEFAULT_NAMESPACE, uid, ordinal)
+    return _new_pod(sent, name, *own, spec, _new_statuses.of(sent.status))
 
 
 def create_pods(
