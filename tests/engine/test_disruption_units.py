@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import islice
@@ -9,8 +10,9 @@ from itertools import islice
 import pytest
 
 from muster.core.preemption_units import DisruptionUnits
+from muster.engine.cluster_state import ClusterState
 from muster.model.group import AnyGroup
-from muster.model.meta import Condition
+from muster.model.meta import Condition, ObjectKey
 from muster.model.pod import POD_SCHEDULED, Pod, PodStatus
 from tests.engine.tree_cluster import TreeCluster, composite, leaf, node, pods
 
@@ -206,3 +208,50 @@ def test_a_restart_finds_the_same_victims() -> None:
     cluster.apply(group, *running(group, 2), alone("p", priority=3))
 
     assert units(cluster.restarted()) == units(cluster) == {"g": (0, {"g-0", "g-1"}), "p": (3, {"p"})}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_comes_and_goes_the_victims_are_those_that_a_restart_finds(seed: int) -> None:
+    chance, cluster = random.Random(seed), TreeCluster(node("n"))
+    leaves, tops = [f"leaf-{each}" for each in range(4)], [f"top-{each}" for each in range(4)]
+    for _ in range(60):
+        priority, parent, whole = chance.randrange(4), chance.choice([*tops, ""]), chance.random() < 0.5
+        group: AnyGroup
+        if chance.random() < 0.5:
+            group = leaf(chance.choice(leaves), 1, priority=priority, parent=parent, whole=whole)
+        else:
+            group = composite(chance.choice(tops), 1, priority=priority, parent=parent, whole=whole)
+        members = running(leaf(chance.choice(leaves)), 2, priority=chance.randrange(4))
+        there = cluster.cluster.state
+        if chance.random() < 0.4:
+            gone: list[AnyGroup | Pod] = [group, *members]
+            gone = [each for each in gone if there.get(each.key) is not None]
+            cluster.delete(*gone, force=True)
+        elif there.get(group.key) is None:
+            new = [pod for pod in members if there.get(pod.key) is None]
+            cluster.apply(group, *chance.choice([new, []]))
+
+        priority = chance.randrange(6)
+        assert units(cluster, priority) == units(cluster.restarted(), priority)
+
+
+def test_a_group_that_comes_makes_nobody_else_be_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = TreeCluster(node("n"))
+    for each in range(20):
+        group = leaf(f"g-{each}", 1, whole=True)
+        cluster.apply(group, *running(group))
+    units(cluster)
+    asked: list[ObjectKey] = []
+    group_of = ClusterState.group
+
+    def counted(state: ClusterState, key: ObjectKey) -> AnyGroup | None:
+        asked.append(key)
+        return group_of(state, key)
+
+    top = composite("top", 1)
+    new = leaf("new", 1, parent=top)
+    cluster.apply(top, new, *running(new))
+    monkeypatch.setattr(ClusterState, "group", counted)
+
+    assert "new-0" in units(cluster)
+    assert asked == [new.key, top.key]

@@ -1,8 +1,7 @@
 """Which bound pods preemption takes as one, and whom a unit may preempt (KEP-5710, semantics 1 and 5.6).
 
 Bound pods are kept by group, and those without one by priority, so that looking up the victims of a unit costs what
-its victims cost, not what the cluster holds. Whom a group belongs to is found by climbing once, until a group comes or
-goes. Trees may be broken: climbing stops at a missing parent, at a repeat, and at the fourth level.
+its victims cost, not what the cluster holds.
 """
 
 from __future__ import annotations
@@ -16,27 +15,20 @@ import numpy as np
 
 from muster.core.arrays import IntArray
 from muster.core.preemption_units import DisruptionUnits, KeyColumns
-from muster.engine.cluster_state import ClusterState, Name, parent_key_of
+from muster.engine.cluster_state import ClusterState, Name
 from muster.engine.conditions import TRUE
 from muster.engine.disruption_budgets import BudgetTable
 from muster.engine.hierarchy import keys_below
+from muster.engine.ranked_leaves import Belonging, RankedLeaves
 from muster.model.meta import ORDINAL_OF, POD, POD_GROUP, ObjectKey
 from muster.model.pod import POD_SCHEDULED, Pod, PodStatus
 from muster.model.variations import alike
 
-MOST_LEVELS = 4
 _NONE: IntArray = np.zeros(0, dtype=np.int64)
 _Shelf = dict[int, int]
 """Pods by ordinal, each with when it began to run."""
 _SHELF_OF = attrgetter("namespace", "group", "spec.priority")
 _start_alike = alike(Pod, "status", "creation_us")
-
-
-class Belonging(NamedTuple):
-    """What the pods of a group are as victims. whole: the group that is taken whole with them; None: each is taken alone."""
-
-    whole: ObjectKey | None
-    priority: int
 
 
 class UnitOfPod(NamedTuple):
@@ -52,7 +44,7 @@ def is_potential_victim(pod: Pod) -> bool:
 
 
 class DisruptionTable:
-    """The pods that could be preempted, of one cluster. Kept right by `pod_changed` and `groups_changed`.
+    """The pods that could be preempted, of one cluster. Kept right by `pod_changed`, `pods_bound` and `group_changed`.
 
     By ordinal: `running` are all that could be taken, `leaving` those that are on their way out already.
     """
@@ -64,7 +56,7 @@ class DisruptionTable:
         self._alone: dict[int, _Shelf] = {}
         self._grouped: dict[Name, _Shelf] = {}
         self._start_of = (PodStatus(), -1)
-        self._belongings: dict[Name, Belonging | None] = {}
+        self._leaves = RankedLeaves(state)
 
     def pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         """Note a pod that was bound, changed, or went. Its group and priority never change."""
@@ -90,13 +82,13 @@ class DisruptionTable:
             starts = repeat(self.start_of(together[0])) if starts_alike else map(self.start_of, together)
             self._shelf(together[0]).update(zip(map(ORDINAL_OF, together), starts, strict=False))
 
-    def groups_changed(self) -> None:
-        """A group came or went: where the pods below it belong is to be found anew."""
-        self._belongings.clear()
+    def group_changed(self, key: ObjectKey) -> None:
+        """A group came or went."""
+        self._leaves.group_changed(key)
 
     def unit_of(self, pod: Pod) -> UnitOfPod:
         """What is taken with the pod."""
-        belonging = self._belonging(pod.namespace, pod.group) if pod.group else None
+        belonging = self._leaves.belonging((pod.namespace, pod.group)) if pod.group else None
         if belonging is None:
             return UnitOfPod(pod.key, pod.spec.priority or 0)
         return UnitOfPod(belonging.whole or pod.key, belonging.priority)
@@ -110,7 +102,7 @@ class DisruptionTable:
         return {
             ordinal
             for leaf in leaves
-            if _is_whole(self._belonging(leaf.namespace, leaf.name), unit)
+            if _is_whole(self._leaves.belonging((leaf.namespace, leaf.name)), unit)
             for ordinal in self._grouped.get((leaf.namespace, leaf.name), ())
         }
 
@@ -121,20 +113,17 @@ class DisruptionTable:
         for level, alone in self._alone.items():
             if level < priority:
                 found.add_alone(alone, level)
-        belongings = self._belongings
-        for leaf, shelf in self._grouped.items():
-            belonging = belongings[leaf] if leaf in belongings else self._belonging(*leaf)
-            if belonging is None:
-                for ordinal, start in shelf.items():
-                    level = self.running[ordinal].spec.priority or 0
-                    if level < priority:
-                        found.add_alone({ordinal: start}, level)
-            elif belonging.priority >= priority:
-                continue
-            elif belonging.whole is None:
-                found.add_alone(shelf, belonging.priority)
+        for leaf in self._leaves.missing():
+            for ordinal, start in self._grouped[leaf].items():
+                level = self.running[ordinal].spec.priority or 0
+                if level < priority:
+                    found.add_alone({ordinal: start}, level)
+        for leaf, (whole, level) in self._leaves.below(priority):
+            shelf = self._grouped[leaf]
+            if whole is None:
+                found.add_alone(shelf, level)
             else:
-                wholes.setdefault(belonging.whole, (belonging.priority, []))[1].append(shelf)
+                wholes.setdefault(whole, (level, []))[1].append(shelf)
         if wholes:
             found.add_wholes(wholes)
         return found.units(budgets)
@@ -155,9 +144,15 @@ class DisruptionTable:
         return found
 
     def _shelf(self, pod: Pod) -> _Shelf:
-        if pod.group:
-            return self._grouped.setdefault((pod.namespace, pod.group), {})
-        return self._alone.setdefault(pod.spec.priority or 0, {})
+        """Where the pod is kept; it is made if there is none, for a pod that comes."""
+        if not pod.group:
+            return self._alone.setdefault(pod.spec.priority or 0, {})
+        leaf = pod.namespace, pod.group
+        shelf = self._grouped.get(leaf)
+        if shelf is None:
+            shelf = self._grouped[leaf] = {}
+            self._leaves.add(leaf)
+        return shelf
 
     def _take_off_shelf(self, pod: Pod) -> None:
         shelf = self._shelf(pod)
@@ -166,31 +161,9 @@ class DisruptionTable:
             return
         if pod.group:
             del self._grouped[pod.namespace, pod.group]
+            self._leaves.discard((pod.namespace, pod.group))
         else:
             del self._alone[pod.spec.priority or 0]
-
-    def _belonging(self, namespace: str, group: str) -> Belonging | None:
-        """Of the pods of a PodGroup; None if it does not exist."""
-        leaf = (namespace, group)
-        if leaf not in self._belongings:
-            self._belongings[leaf] = self._climbed(ObjectKey(POD_GROUP, namespace, group))
-        return self._belongings[leaf]
-
-    def _climbed(self, key: ObjectKey) -> Belonging | None:
-        belonging: Belonging | None = None
-        seen: set[ObjectKey] = set()
-        current: ObjectKey | None = key
-        while current is not None and current not in seen and len(seen) < MOST_LEVELS:
-            group = self._state.group(current)
-            if group is None:
-                break
-            seen.add(current)
-            below = belonging.whole if belonging is not None else None
-            belonging = Belonging(
-                current if group.spec.is_disrupted_whole else below, group.spec.priority or 0
-            )
-            current = parent_key_of(group)
-        return belonging
 
 
 def _is_whole(belonging: Belonging | None, unit: ObjectKey) -> bool:
