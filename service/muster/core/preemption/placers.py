@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import reduce
-from operator import floordiv
 from typing import Protocol
 
 import numpy as np
@@ -16,9 +14,11 @@ import numpy as np
 from muster.core.arrays import BoolArray, IntArray
 from muster.core.decision import Status
 from muster.core.domains import CLUSTER, Domain
+from muster.core.preemption.counted_return import Entries, Holding, Returning
 from muster.core.preemption.eligible import tried_pods
 from muster.core.preemption.ground import Ground
 from muster.core.preemption.placement import Kind, Placement
+from muster.core.preemption.victims import runs
 from muster.core.tree import GroupTree
 
 _PLACING = 20
@@ -149,22 +149,15 @@ class CountingPlacer:
 
     def can_be_back(self, evicted: BoolArray, order: IntArray) -> BoolArray:
         """For each unit of the order, whether the pods still fit, somewhere, with it and those before it back."""
-        taken, hosts = self.placer.ground.usage.by_unit, self.kind.admitted
+        taken = self.placer.ground.usage.by_unit
         rows = np.flatnonzero(self.kind.requests)
         room = np.array(list(self._room(evicted)), dtype=np.int64)
         spare = self._total(room) - self.wanted
-        back = np.zeros(len(order), dtype=np.bool_)
-        for place, unit in enumerate(order.tolist()):
-            first, end = taken.firsts[unit], taken.firsts[unit + 1]
-            slots = taken.slots[first:end]
-            before = room[:, slots]
-            after = before - taken.amounts[rows, first:end]
-            lost = int((self._counts(before) - self._counts(after))[hosts[slots]].sum())
-            if lost <= spare:
-                spare -= lost
-                room[:, slots] = after
-                back[place] = True
-        return back
+        sizes = taken.firsts[order + 1] - taken.firsts[order]
+        places = runs(taken.firsts[order], sizes)
+        amounts = taken.amounts[np.ix_(rows, places)]
+        entries = Entries(np.repeat(np.arange(len(order)), sizes), taken.slots[places], amounts)
+        return Returning(entries, len(order), room, self._holding, self.kind.admitted, spare).run()
 
     def _room(self, evicted: BoolArray) -> Iterator[IntArray]:
         """[size] free amounts of each requested resource in turn."""
@@ -175,14 +168,11 @@ class CountingPlacer:
 
     def _total(self, room: Iterable[IntArray]) -> int:
         """How many pods all nodes hold that admit them, by the room of all nodes."""
-        return int(self._counts(room)[self.kind.admitted].sum())
+        return int(self._holding.counts(room)[self.kind.admitted].sum())
 
-    def _counts(self, room: Iterable[IntArray]) -> IntArray:
-        """How many pods nodes hold, none more than the wanted, by their room of each requested resource."""
-        asked = self.kind.requests[self.kind.requests > 0].tolist()
-        # An array is divided by a plain number several times as fast as by an array.
-        counts: IntArray = reduce(np.minimum, map(floordiv, room, asked))
-        return np.maximum(np.minimum(counts, self.wanted), 0)
+    @property
+    def _holding(self) -> Holding:
+        return Holding(tuple(self.kind.requests[self.kind.requests > 0].tolist()), self.wanted)
 
 
 def placer_in(ground: Ground, domain: Domain) -> RecursionPlacer | CountingPlacer:

@@ -71,7 +71,7 @@ class Victims:
 
     def pods_of(self, units: IntArray) -> IntArray:
         """Places of the pods of these units, unit by unit."""
-        return _runs(self.firsts[units], self.sizes[units])
+        return runs(self.firsts[units], self.sizes[units])
 
     @cached_property
     def weights(self) -> IntArray:
@@ -152,7 +152,7 @@ def victims_of(snapshot: Snapshot, units: DisruptionUnits) -> Victims:
     sizes = np.bincount(owners[stays], minlength=len(units.sizes))
     order = _by_importance(units, sizes)
     # Pods of a unit follow one another before and after.
-    kept = _runs((np.cumsum(sizes) - sizes)[order], sizes[order])
+    kept = runs((np.cumsum(sizes) - sizes)[order], sizes[order])
     if not stays.all():
         kept = np.flatnonzero(stays)[kept]
     ids = units.ordinals[kept]
@@ -172,11 +172,11 @@ def victims_of(snapshot: Snapshot, units: DisruptionUnits) -> Victims:
     )
 
 
-def _runs(firsts: IntArray, sizes: IntArray) -> IntArray:
+def runs(firsts: IntArray, sizes: IntArray) -> IntArray:
     """Numbers that follow each of the first ones, it included, so many of each."""
     ends = np.cumsum(sizes)
-    runs: IntArray = np.repeat(firsts - ends + sizes, sizes) + np.arange(sizes.sum())
-    return runs
+    numbers: IntArray = np.repeat(firsts - ends + sizes, sizes) + np.arange(sizes.sum())
+    return numbers
 
 
 def _by_importance(units: DisruptionUnits, sizes: IntArray) -> IntArray:
