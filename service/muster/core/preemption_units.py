@@ -128,12 +128,14 @@ class EarlierPreemption:
 
 def _coded(words: Sequence[str]) -> tuple[tuple[str, ...], IntArray]:
     """The different words, and for each place which it is."""
+    if words and words.count(words[0]) == len(words):
+        return (words[0],), np.zeros(len(words), dtype=np.int64)
     places = {word: place for place, word in enumerate(dict.fromkeys(words))}
     return tuple(places), np.array(list(map(places.__getitem__, words)), dtype=np.int64)
 
 
 def _decoded(words: tuple[str, ...], places: IntArray) -> list[str]:
-    return list(map(words.__getitem__, places.tolist()))
+    return list(words) * len(places) if len(words) == 1 else list(map(words.__getitem__, places.tolist()))
 
 
 def _unpacked(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from muster.core.arrays import IntArray
 from muster.core.preemption_units import DisruptionBudgets
 from muster.model.disruption import DisruptionStatus, PodDisruptionBudget
 from muster.model.meta import ObjectKey, SelectorRequirement
@@ -141,11 +142,11 @@ class BudgetTable:
         """The budget is stored with its status; nothing else of it changed."""
         self._by_namespace[budget.namespace][budget.key].budget = budget
 
-    def over(self, ordinals: Iterable[int]) -> DisruptionBudgets:
-        """The budgets that select one of these bound pods, by key."""
+    def over(self, ordinals: IntArray) -> DisruptionBudgets:
+        """The budgets that select one of these bound pods [P], by key."""
         if not self._by_namespace:
             return DisruptionBudgets()
-        pods, keys, allowed, selected = set(ordinals), [], [], []
+        pods, keys, allowed, selected = set(ordinals.tolist()), [], [], []
         budgets = {key: each for here in self._by_namespace.values() for key, each in here.items()}
         for key in sorted(budgets):
             chosen = tuple(ordinal for ordinal in budgets[key].bound if ordinal in pods)

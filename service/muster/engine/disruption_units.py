@@ -1,33 +1,30 @@
 """Which bound pods preemption takes as one, and whom a unit may preempt (KEP-5710, semantics 1 and 5.6).
 
-Bound pods are kept by group, and those without one by priority, so that looking up the victims of a unit costs what
-its victims cost, not what the cluster holds.
+Bound pods are kept on shelves: by group, and those without one by priority. What changed since the victims of a unit
+were looked up last is entered in the columns that all of them stand in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import chain, groupby, repeat
+from collections.abc import Sequence
+from itertools import groupby, repeat
 from operator import attrgetter
 from typing import NamedTuple
 
-import numpy as np
-
-from muster.core.arrays import IntArray
-from muster.core.preemption_units import DisruptionUnits, KeyColumns
-from muster.engine.cluster_state import ClusterState, Name
+from muster.core.preemption_units import DisruptionUnits
+from muster.engine.belonging import Belonging, belonging_of
+from muster.engine.cluster_state import ClusterState
 from muster.engine.conditions import TRUE
 from muster.engine.disruption_budgets import BudgetTable
 from muster.engine.hierarchy import keys_below
-from muster.engine.ranked_leaves import Belonging, RankedLeaves
+from muster.engine.victim_columns import Shelf, ShelfKey, SingleUnits, WholeUnits, joined
 from muster.model.meta import ORDINAL_OF, POD, POD_GROUP, ObjectKey
 from muster.model.pod import POD_SCHEDULED, Pod, PodStatus
 from muster.model.variations import alike
 
-_NONE: IntArray = np.zeros(0, dtype=np.int64)
-_Shelf = dict[int, int]
-"""Pods by ordinal, each with when it began to run."""
-_SHELF_OF = attrgetter("namespace", "group", "spec.priority")
+PODS_A_SHELF = 64
+"""Of pods without a group, which share nothing but their priority: a shelf that changes is entered anew as a whole."""
+_SHARED_BY_VICTIMS = attrgetter("namespace", "group", "spec.priority")
 _start_alike = alike(Pod, "status", "creation_us")
 
 
@@ -53,10 +50,11 @@ class DisruptionTable:
         self.running: dict[int, Pod] = {}
         self.leaving: dict[int, Pod] = {}
         self._state = state
-        self._alone: dict[int, _Shelf] = {}
-        self._grouped: dict[Name, _Shelf] = {}
+        self._shelves: dict[ShelfKey, Shelf] = {}
+        self._stale: dict[ShelfKey, None] = {}
+        self._singles = SingleUnits(self.running)
+        self._wholes = WholeUnits()
         self._start_of = (PodStatus(), -1)
-        self._leaves = RankedLeaves(state)
 
     def pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         """Note a pod that was bound, changed, or went. Its group and priority never change."""
@@ -65,7 +63,7 @@ class DisruptionTable:
             return
         if new is not None and is_potential_victim(new):
             self.running[new.ordinal] = new
-            self._shelf(new)[new.ordinal] = self.start_of(new)
+            self._changing(new)[new.ordinal] = self.start_of(new)
         elif self.running.pop(pod.ordinal, None) is not None:
             self._take_off_shelf(pod)
         if new is not None and new.is_leaving:
@@ -76,19 +74,26 @@ class DisruptionTable:
     def pods_bound(self, bound: Sequence[Pod]) -> None:
         """Note pods that got a node and were seen nowhere before."""
         self.running.update(zip(map(ORDINAL_OF, bound), bound, strict=True))
-        for _, pods in groupby(bound, key=_SHELF_OF):
+        for (_, group, _), pods in groupby(bound, key=_SHARED_BY_VICTIMS):
             together = list(pods)
             starts_alike = _start_alike(together)
             starts = repeat(self.start_of(together[0])) if starts_alike else map(self.start_of, together)
-            self._shelf(together[0]).update(zip(map(ORDINAL_OF, together), starts, strict=False))
+            if group:
+                self._changing(together[0]).update(zip(map(ORDINAL_OF, together), starts, strict=False))
+            else:
+                for pod, start in zip(together, starts, strict=False):
+                    self._changing(pod)[pod.ordinal] = start
 
     def group_changed(self, key: ObjectKey) -> None:
-        """A group came or went."""
-        self._leaves.group_changed(key)
+        """A group came or went: where the pods below it belong is to be found anew."""
+        for below in keys_below(self._state, (key,)):
+            leaf = below.namespace, below.name
+            if below.kind == POD_GROUP and leaf in self._shelves:
+                self._stale[leaf] = None
 
     def unit_of(self, pod: Pod) -> UnitOfPod:
         """What is taken with the pod."""
-        belonging = self._leaves.belonging((pod.namespace, pod.group)) if pod.group else None
+        belonging = belonging_of(self._state, (pod.namespace, pod.group)) if pod.group else None
         if belonging is None:
             return UnitOfPod(pod.key, pod.spec.priority or 0)
         return UnitOfPod(belonging.whole or pod.key, belonging.priority)
@@ -102,31 +107,47 @@ class DisruptionTable:
         return {
             ordinal
             for leaf in leaves
-            if _is_whole(self._leaves.belonging((leaf.namespace, leaf.name)), unit)
-            for ordinal in self._grouped.get((leaf.namespace, leaf.name), ())
+            if _is_whole(belonging_of(self._state, (leaf.namespace, leaf.name)), unit)
+            for ordinal in self._shelves.get((leaf.namespace, leaf.name), ())
         }
 
     def below(self, priority: int, budgets: BudgetTable) -> DisruptionUnits:
         """The units of lower priority than this, with the budgets that select a pod of them."""
-        found = _Columns(self.running)
-        wholes: dict[ObjectKey, tuple[int, list[_Shelf]]] = {}
-        for level, alone in self._alone.items():
-            if level < priority:
-                found.add_alone(alone, level)
-        for leaf in self._leaves.missing():
-            for ordinal, start in self._grouped[leaf].items():
-                level = self.running[ordinal].spec.priority or 0
-                if level < priority:
-                    found.add_alone({ordinal: start}, level)
-        for leaf, (whole, level) in self._leaves.below(priority):
-            shelf = self._grouped[leaf]
-            if whole is None:
-                found.add_alone(shelf, level)
+        self._bring_up_to_date()
+        found = joined((self._singles.below(priority), self._wholes.below(priority)))
+        return DisruptionUnits(
+            found.keys,
+            found.priorities,
+            found.starts,
+            found.sizes,
+            found.ordinals,
+            budgets.over(found.ordinals),
+        )
+
+    def _bring_up_to_date(self) -> None:
+        """Enter what changed since the victims were asked for last."""
+        singles: list[tuple[ShelfKey, Shelf, int | None]] = []
+        for key in self._stale:
+            self._singles.drop(key)
+            self._wholes.drop(key)
+            shelf = self._shelves.get(key)
+            if shelf is None:
+                continue
+            belonging = self._belonging(key)
+            if belonging is None:
+                singles.append((key, shelf, None))
+            elif belonging.whole is None:
+                singles.append((key, shelf, belonging.priority))
             else:
-                wholes.setdefault(whole, (level, []))[1].append(shelf)
-        if wholes:
-            found.add_wholes(wholes)
-        return found.units(budgets)
+                self._wholes.enter(key, shelf, belonging.whole, belonging.priority)
+        self._stale.clear()
+        self._singles.enter(singles)
+
+    def _belonging(self, key: ShelfKey) -> Belonging | None:
+        first, second = key
+        if isinstance(first, str) and isinstance(second, str):
+            return belonging_of(self._state, (first, second))
+        return Belonging(None, int(first))
 
     def start_of(self, pod: Pod) -> int:
         """When the pod began to run, or was bound, or came bound already. Pods that come together share a status."""
@@ -139,107 +160,37 @@ class DisruptionTable:
     def starts(self) -> dict[int, int]:
         """When each of the running pods began to, by ordinal."""
         found: dict[int, int] = {}
-        for shelf in (*self._alone.values(), *self._grouped.values()):
+        for shelf in self._shelves.values():
             found.update(shelf)
         return found
 
-    def _shelf(self, pod: Pod) -> _Shelf:
-        """Where the pod is kept; it is made if there is none, for a pod that comes."""
-        if not pod.group:
-            return self._alone.setdefault(pod.spec.priority or 0, {})
-        leaf = pod.namespace, pod.group
-        shelf = self._grouped.get(leaf)
+    def _changing(self, pod: Pod) -> Shelf:
+        """The shelf of a pod that comes, changes or goes; it is made if there is none."""
+        key = _shelf_key(pod)
+        self._stale[key] = None
+        shelf = self._shelves.get(key)
         if shelf is None:
-            shelf = self._grouped[leaf] = {}
-            self._leaves.add(leaf)
+            shelf = self._shelves[key] = {}
         return shelf
 
     def _take_off_shelf(self, pod: Pod) -> None:
-        shelf = self._shelf(pod)
+        shelf = self._changing(pod)
         del shelf[pod.ordinal]
-        if shelf:
-            return
-        if pod.group:
-            del self._grouped[pod.namespace, pod.group]
-            self._leaves.discard((pod.namespace, pod.group))
-        else:
-            del self._alone[pod.spec.priority or 0]
+        if not shelf:
+            key = _shelf_key(pod)
+            del self._shelves[key]
+            if key not in self._singles and key not in self._wholes:
+                del self._stale[key]
+
+
+def _shelf_key(pod: Pod) -> ShelfKey:
+    if pod.group:
+        return pod.namespace, pod.group
+    return pod.spec.priority or 0, pod.ordinal // PODS_A_SHELF
 
 
 def _is_whole(belonging: Belonging | None, unit: ObjectKey) -> bool:
     return belonging is not None and belonging.whole == unit
-
-
-class _Columns:
-    """Potential victims while they are put together."""
-
-    def __init__(self, running: dict[int, Pod]) -> None:
-        self._running = running
-        self._kinds: list[str] = []
-        self._namespaces: list[str] = []
-        self._names: list[str] = []
-        self._priorities: list[int] = []
-        self._starts: list[int] = []
-        self._sizes: list[int] = []
-        self._ordinals: list[int] = []
-        self._wholes: tuple[IntArray, IntArray, IntArray] = (_NONE, _NONE, _NONE)
-        """Starts, sizes and ordinals of those that go together, which come last."""
-
-    def add_alone(self, shelf: _Shelf, priority: int) -> None:
-        """Pods that are units of their own."""
-        pods = [self._running[ordinal] for ordinal in shelf]
-        self._kinds += [POD] * len(shelf)
-        self._namespaces += [pod.namespace for pod in pods]
-        self._names += [pod.name for pod in pods]
-        self._priorities += [priority] * len(shelf)
-        self._starts += shelf.values()
-        self._sizes += [1] * len(shelf)
-        self._ordinals += shelf
-
-    def add_wholes(self, wholes: Mapping[ObjectKey, tuple[int, list[_Shelf]]]) -> None:
-        """Pods that go together: by unit its priority and its shelves, of which none is empty."""
-        self._kinds += [key.kind for key in wholes]
-        self._namespaces += [key.namespace for key in wholes]
-        self._names += [key.name for key in wholes]
-        self._priorities += [level for level, _ in wholes.values()]
-        of_unit = [shelves for _, shelves in wholes.values()]
-        shelves = list(chain.from_iterable(of_unit))
-        firsts = _firsts(np.array(list(map(len, of_unit))))
-        sizes = np.add.reduceat(np.array(list(map(len, shelves))), firsts)
-        starts = np.fromiter(chain.from_iterable(map(dict.values, shelves)), dtype=np.int64)
-        ordinals = np.fromiter(chain.from_iterable(shelves), dtype=np.int64)
-        self._wholes = np.minimum.reduceat(starts, _firsts(sizes)), sizes, _ascending(ordinals, sizes)
-
-    def units(self, budgets: BudgetTable) -> DisruptionUnits:
-        alone = (self._starts, self._sizes, self._ordinals)
-        starts, sizes, ordinals = map(_joined, alone, self._wholes)
-        return DisruptionUnits(
-            KeyColumns(self._kinds, self._namespaces, self._names),
-            np.array(self._priorities, dtype=np.int64),
-            starts,
-            sizes,
-            ordinals,
-            budgets.over(ordinals.tolist()),
-        )
-
-
-def _joined(alone: list[int], wholes: IntArray) -> IntArray:
-    return np.concatenate((np.array(alone, dtype=np.int64), wholes))
-
-
-def _firsts(sizes: IntArray) -> IntArray:
-    """Where each part begins."""
-    firsts: IntArray = np.cumsum(sizes) - sizes
-    return firsts
-
-
-def _ascending(ordinals: IntArray, sizes: IntArray) -> IntArray:
-    """The ordinals with each part of these sizes sorted; they mostly are."""
-    begins = np.zeros(len(ordinals), dtype=np.bool_)
-    begins[_firsts(sizes)] = True
-    if (begins[1:] | (ordinals[1:] > ordinals[:-1])).all():
-        return ordinals
-    return ordinals[np.lexsort((ordinals, np.cumsum(begins)))]
 
 
 def _start_of(status: PodStatus) -> int:
