@@ -111,7 +111,10 @@ class SingleUnits:
 
     def below(self, priority: int) -> UnitColumns:
         """Those of lower priority."""
-        pods = self._pods.some(self._pods.priorities < priority)
+        lower = self._pods.priorities < priority
+        if not lower.any():
+            return UnitColumns()
+        pods = self._pods.some(lower)
         priorities, starts, ordinals, _ = pods.numbers
         keys = KeyColumns([POD] * len(pods.names), pods.namespaces, pods.names)
         return UnitColumns(keys, priorities, starts, np.ones_like(ordinals), ordinals)
