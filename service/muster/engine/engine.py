@@ -41,12 +41,11 @@ from muster.engine.cluster_service import ClusterService
 from muster.engine.deletion import delete
 from muster.engine.errors import NotFoundError, OutOfRangeError, UnavailableError
 from muster.engine.explain_call import explain_unit
+from muster.engine.listing import as_added, listed
 from muster.engine.mutation import Mutation
 from muster.engine.ports import (
-    Change,
     Clock,
     DecisionRecord,
-    EventType,
     Ids,
     RequestRecord,
     Store,
@@ -58,14 +57,12 @@ from muster.engine.reports import report
 from muster.engine.request_log import RequestLog
 from muster.engine.rerun import Rerun
 from muster.engine.rerun_batches import Reruns
-from muster.engine.selection import matcher, select
+from muster.engine.selection import matcher
 from muster.engine.telemetry_port import EngineTelemetry
 from muster.model.meta import KINDS, ObjectKey
 from muster.model.objects import ClusterObject
 from muster.validation.objects import Rules
 from muster.validation.violations import Violation
-
-WATCH_BATCH = 200
 
 Answer = TypeVar("Answer")
 
@@ -155,11 +152,7 @@ class Engine:
         return found, revision
 
     async def list_objects(self, cluster: str, selection: ObjectFilter) -> ListAnswer:
-        service = self._service(cluster)
-        state = service.cluster.state
-        answer = ListAnswer(state.revision, select(state, selection))
-        await service.durable()
-        return answer
+        return await listed(self._service(cluster), selection)
 
     async def watch(
         self, cluster: str, selection: ObjectFilter, from_revision: int | None
@@ -167,9 +160,9 @@ class Engine:
         service = self._service(cluster)
         state = service.cluster.state
         if from_revision is None:
-            present, revision = select(state, selection), state.revision
-            await service.durable()
-            for batch in _present(present, revision):
+            present = await listed(service, selection)
+            revision = present.revision
+            for batch in as_added(present):
                 yield batch
         else:
             revision = from_revision
@@ -385,13 +378,3 @@ class Engine:
         if revision < compacted:
             text = f"revision {revision} was compacted away: the oldest is {compacted}"
             raise OutOfRangeError("REVISION_COMPACTED", text, oldest_revision=str(compacted))
-
-
-def _present(objects: list[ClusterObject], revision: int) -> list[WatchBatch]:
-    """The present state as ADDED; the last batch, which may be empty, completes it."""
-    changes = [Change(EventType.ADDED, item) for item in objects]
-    slices = [tuple(changes[i : i + WATCH_BATCH]) for i in range(0, len(changes), WATCH_BATCH)] or [()]
-    return [
-        WatchBatch(part, revision if i == len(slices) - 1 else 0, initial_state_complete=i == len(slices) - 1)
-        for i, part in enumerate(slices)
-    ]

@@ -1,8 +1,11 @@
-"""What List and Watch select from a cluster (api.md: List, Watch). Pure."""
+"""What List and Watch select from a cluster (api.md: List, Watch). Nothing is changed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import asyncio
+from bisect import bisect_right
+from collections.abc import AsyncIterator, Callable
+from operator import attrgetter
 
 from muster.engine.api import ObjectFilter
 from muster.engine.cluster_state import ClusterState
@@ -10,6 +13,9 @@ from muster.engine.hierarchy import subtree
 from muster.model.meta import KINDS, ObjectKey
 from muster.model.objects import ClusterObject
 from muster.model.pod import Pod
+
+SLICE = 1_000
+_NAME_OF = attrgetter("namespace", "name")
 
 
 def matcher(state: ClusterState, selection: ObjectFilter) -> Callable[[ClusterObject], bool]:
@@ -41,29 +47,53 @@ def anything(_item: ClusterObject) -> bool:
     return True
 
 
-def select(state: ClusterState, selection: ObjectFilter) -> list[ClusterObject]:
-    """All selected objects by kind, then namespace and name."""
-    matches = matcher(state, selection)
-    by_labels = selection.matches_labels
+async def select(state: ClusterState, selection: ObjectFilter) -> list[ClusterObject]:
+    """All objects that are selected at the moment of the call, by kind, then namespace and name.
+
+    Many are looked at in slices: other calls get their turn in between, and what they change is not seen.
+    """
+    matches, by_labels = matcher(state, selection), selection.matches_labels
+    candidates = [_candidates(state, kind, selection) for kind in KINDS if kind in selection.kinds]
     found: list[ClusterObject] = []
-    for kind in KINDS:
-        if kind in selection.kinds:
-            chosen = [
-                (name, item)
-                for name, item in _candidates(state, kind, selection)
-                if matches(item) and (by_labels is None or by_labels(item.labels))
+    for some in candidates:
+        chosen: list[ClusterObject] = []
+        async for part in _slices(some):
+            chosen += [
+                item for item in part if matches(item) and (by_labels is None or by_labels(item.labels))
             ]
-            chosen.sort(key=lambda entry: entry[0])
-            found.extend(item for _, item in chosen)
+        found += await _in_order(chosen)
     return found
 
 
-def _candidates(
-    state: ClusterState, kind: str, selection: ObjectFilter
-) -> Iterable[tuple[tuple[str, str], ClusterObject]]:
+def _candidates(state: ClusterState, kind: str, selection: ObjectFilter) -> list[ClusterObject]:
     if kind == "Pod" and selection.node_name:
-        return [((pod.namespace, pod.name), pod) for pod in state.pods_on(selection.node_name)]
-    return state.objects[kind].items()
+        return list(state.pods_on(selection.node_name))
+    return list(state.objects[kind].values())
+
+
+async def _in_order(items: list[ClusterObject]) -> list[ClusterObject]:
+    """By namespace and name. Many are put into parts by what lies between them, as a few of them tell, and then sorted."""
+    if len(items) <= SLICE:
+        return sorted(items, key=_NAME_OF)
+    some = sorted(map(_NAME_OF, items[:: -(-len(items) // SLICE)]))
+    bounds = some[:: -(-len(some) * SLICE // len(items))]
+    parts: list[list[ClusterObject]] = [[] for _ in range(len(bounds) + 1)]
+    async for part in _slices(items):
+        for item in part:
+            parts[bisect_right(bounds, _NAME_OF(item))].append(item)
+    ordered: list[ClusterObject] = []
+    for each in parts:
+        ordered += sorted(each, key=_NAME_OF)
+        await asyncio.sleep(0)
+    return ordered
+
+
+async def _slices(items: list[ClusterObject]) -> AsyncIterator[list[ClusterObject]]:
+    """The items in slices, other calls in between."""
+    for start in range(0, len(items), SLICE):
+        if start:
+            await asyncio.sleep(0)
+        yield items[start : start + SLICE]
 
 
 def _pod_matches(pod: Pod, selection: ObjectFilter) -> bool:

@@ -11,7 +11,7 @@ from muster.model.meta import GROUP_KINDS, POD, ObjectKey
 from muster.model.objects import ClusterObject
 from muster.model.pod import PHASES
 from muster.rpc.codec import encode_object
-from muster.rpc.limits import SLICE
+from muster.rpc.limits import ENCODED_SLICE
 from muster.rpc.pagination import KeptLists, PageBudget, PageTokens, Position
 from muster.rpc.request_checks import RequestFaults
 from muster.rpc.selectors import compiled
@@ -74,7 +74,7 @@ async def _fill(response: pb.ListResponse, objects: Sequence[ClusterObject]) -> 
         if not budget.takes(encoded):
             return index
         response.objects.append(encoded)
-        if index % SLICE == SLICE - 1:
+        if index % ENCODED_SLICE == ENCODED_SLICE - 1:
             await asyncio.sleep(0)
     return len(objects)
 
