@@ -258,10 +258,11 @@ class FakeEngine:
             for name, held in self.clusters.items()
         ]
 
-    async def delete_cluster(self, cluster: str, identity: RequestIdentity | None = None) -> None:
+    async def delete_cluster(self, cluster: str, identity: RequestIdentity | None = None) -> DeleteOutcome:
         await self._enter("delete_cluster")
         self._known(cluster)
         del self.clusters[cluster]
+        return DeleteOutcome.DELETED
 
     async def schedule(self, call: ScheduleCall) -> ScheduleAnswer:
         await self._enter("schedule")

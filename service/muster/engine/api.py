@@ -356,8 +356,8 @@ class SchedulingEngine(Protocol):
 
     async def list_clusters(self) -> list[ClusterSummary]: ...
 
-    async def delete_cluster(self, cluster: str, identity: RequestIdentity | None = None) -> None:
-        """Repeats of a request are known until the process ends: with the cluster goes all that is kept of it."""
+    async def delete_cluster(self, cluster: str, identity: RequestIdentity | None = None) -> DeleteOutcome:
+        """DELETED, or MARKED while another call deletes it. Repeats are known until the process ends: the cluster keeps none."""
         ...
 
     async def schedule(self, call: ScheduleCall) -> ScheduleAnswer: ...

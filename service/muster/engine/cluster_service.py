@@ -17,7 +17,7 @@ from muster.engine.askers import Askers
 from muster.engine.cluster import Cluster
 from muster.engine.cycle import CycleRunner, CycleTools
 from muster.engine.deletion import end_grace
-from muster.engine.errors import Refusal, UnavailableError
+from muster.engine.errors import FailedPreconditionError, Precondition, Refusal, UnavailableError
 from muster.engine.finished import FinishedPods
 from muster.engine.hierarchy import find_root
 from muster.engine.mutation import Mutation
@@ -51,6 +51,7 @@ class ClusterService:
         self.revisions = revisions
         self.decisions = decisions
         self.available = True
+        self.deleting: asyncio.Task[None] | None = None
         self._seen_us: int | None = None
         self._tools = tools
         self._lost = lost
@@ -89,7 +90,13 @@ class ClusterService:
         self.start()
 
     def check_available(self) -> None:
-        """Raises UnavailableError while the cluster is being loaded again."""
+        """Raises UnavailableError while the cluster is being loaded again, FailedPreconditionError while it is deleted."""
+        if self.deleting is not None:
+            name = self.cluster.name
+            text = f"cluster {name!r} is being deleted"
+            raise FailedPreconditionError(
+                "CLUSTER_DELETING", text, [Precondition("CLUSTER_DELETING", f"Cluster {name}", text)]
+            )
         if not self.available:
             raise self.being_loaded()
 

@@ -19,6 +19,7 @@ from muster.engine.api import (
     DecisionFilter,
     DeleteAnswer,
     DeleteCall,
+    DeleteOutcome,
     ExplainAnswer,
     ExplainCall,
     ListAnswer,
@@ -180,12 +181,16 @@ class Engine:
             await service.durable()
         return summaries
 
-    async def delete_cluster(self, cluster: str, identity: RequestIdentity | None = None) -> None:
-        async def work() -> None:
+    async def delete_cluster(self, cluster: str, identity: RequestIdentity | None = None) -> DeleteOutcome:
+        async def work() -> DeleteOutcome:
+            known = self._registry.services.get(cluster)
+            if known is not None and known.deleting is not None:
+                return DeleteOutcome.MARKED
             self._service(cluster)
             await self._registry.delete(cluster)
+            return DeleteOutcome.DELETED
 
-        await self._requests.once(cluster, identity, lambda _: b"", work)
+        return await self._requests.once(cluster, identity, lambda _: b"", work)
 
     async def schedule(self, call: ScheduleCall) -> ScheduleAnswer:
         service = self._service(call.cluster)

@@ -21,7 +21,6 @@ from muster.engine.errors import (
     NotFoundError,
     OutOfRangeError,
     Refusal,
-    UnavailableError,
 )
 from muster.engine.forgetting import Forgetting
 from muster.engine.ports import (
@@ -132,6 +131,8 @@ class ClusterRegistry:
             chore.cancel()
             with suppress(asyncio.CancelledError):
                 await chore
+        deleting = [each.deleting for each in self.services.values() if each.deleting is not None]
+        await asyncio.gather(*deleting, return_exceptions=True)
         for service in self.services.values():
             service.revisions.fail(ending)
             service.decisions.fail(ending)
@@ -151,15 +152,25 @@ class ClusterRegistry:
         return self.services[name]
 
     async def delete(self, name: str) -> None:
-        """Give the cluster up, and delete all that the store has of it."""
+        """Give the cluster up, and delete all that the store has of it. A caller that leaves does not stop it."""
         if name == DEFAULT_CLUSTER:
             raise FailedPreconditionError("ARGUMENT_STATE", "the default cluster always exists")
         service = self.services[name]
         service.available = False
-        await service.stop()
-        cluster = service.cluster
-        await self._writer.durable(cluster)
-        await self._writer.run_apart(lambda: self._store.delete_cluster(name, cluster.token))
+        service.deleting = asyncio.create_task(self._delete(service))
+        await asyncio.shield(service.deleting)
+
+    async def _delete(self, service: ClusterService) -> None:
+        cluster, name = service.cluster, service.cluster.name
+        try:
+            await service.stop()
+            await self._writer.durable(cluster)
+            await self._writer.run_apart(lambda: self._store.delete_cluster(name, cluster.token))
+        except BaseException:
+            # It goes on as the store has it.
+            service.deleting = None
+            self._lost(name)
+            raise
         del self.services[name]
         self._pool.forget(name)
         self.side.forget(name)
@@ -270,7 +281,7 @@ class ClusterRegistry:
                 if self._options.finished_seconds:
                     await service.remove_finished(self._options.finished_seconds)
                 await self._forgetting.forget(service.cluster, partial(self._bounds, service.cluster))
-            except (FencedError, StoreUnavailableError, UnavailableError):
+            except (FencedError, StoreUnavailableError, Refusal):
                 _LOG.warning("cluster %s was not compacted", service.cluster.name)
             except Exception:  # noqa: BLE001 - one bad cluster must not let all others grow for ever
                 _LOG.exception("the compaction of cluster %s broke", service.cluster.name)

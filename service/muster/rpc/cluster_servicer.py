@@ -13,7 +13,6 @@ from grpc import aio
 from muster.engine.api import (
     DeleteAnswer,
     DeleteCall,
-    DeleteOutcome,
     DeleteRef,
     ObjectFilter,
     Propagation,
@@ -191,12 +190,12 @@ class ClusterServicer(cluster_service_pb2_grpc.ClusterServiceServicer):
         faults.refuse()
         try:
             identity = identity_of("DeleteCluster", request.request_id, request)
-            await self._engine.delete_cluster(cluster, identity)
+            outcome = await self._engine.delete_cluster(cluster, identity)
         except NotFoundError:
             if not request.allow_missing:
                 raise
             return pb.DeleteClusterResponse(outcome=outcome_pb2.DELETE_OUTCOME_MISSING)
-        return pb.DeleteClusterResponse(outcome=DELETE_OUTCOMES[DeleteOutcome.DELETED])
+        return pb.DeleteClusterResponse(outcome=DELETE_OUTCOMES[outcome])
 
 
 class _WatchMessages:
