@@ -39,7 +39,7 @@ from muster.engine.search_allowance import SearchAllowance
 from muster.engine.telemetry_port import EngineTelemetry, NullTelemetry
 from muster.model.disruption import PodDisruptionBudget
 from muster.model.group import CompositePodGroup, PodGroup
-from muster.model.meta import GROUP_KINDS, POD, POD_DISRUPTION_BUDGET, PRIORITY_CLASS, ObjectKey
+from muster.model.meta import GROUP_KINDS, POD_DISRUPTION_BUDGET, PRIORITY_CLASS, ObjectKey
 from muster.model.node import Node
 from muster.model.pod import Pod
 from muster.model.priority import PriorityClass
@@ -158,8 +158,7 @@ class Cluster:
 
     def count_budget(self, budget: PodDisruptionBudget) -> None:
         """A budget came or changed: count the pods that it selects."""
-        pods = (pod for pod in self.state.objects[POD].values() if isinstance(pod, Pod))
-        self.budgets.put(budget, pods)
+        self.budgets.put(budget, self.state.pods())
 
     def forget_signatures(self) -> None:
         """Give up kinds of pods that are no more, with what speaks of kinds by number. No unit may be in work."""

@@ -7,7 +7,7 @@ they saw is durable. Changed by `put` and `remove` alone, which keep all indexes
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby, repeat
 from operator import attrgetter
 from typing import cast
@@ -50,6 +50,10 @@ class ClusterState:
 
     def pod(self, namespace: str, name: str) -> Pod | None:
         return self._pods.get((namespace, name))
+
+    def pods(self) -> Iterable[Pod]:
+        """All pods, in order of arrival."""
+        return self._pods.values()
 
     def has_any_pod(self, namespace: str, names: Sequence[str]) -> bool:
         """Whether one of the pods exists."""

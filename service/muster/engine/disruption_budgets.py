@@ -50,6 +50,20 @@ class _Budget:
             else:
                 self.unbound.add(pod.ordinal)
 
+    def count(self, pods: Iterable[Pod]) -> None:
+        """As `note` of each, for pods of which none was noted before, and whose labels all are held."""
+        known: dict[int, bool] = {}
+        for pod in pods:
+            labels = pod.labels
+            chosen = known.get(id(labels))
+            if chosen is None:
+                chosen = known[id(labels)] = self.selects(labels)
+            if chosen and pod.is_member:
+                if pod.node_name:
+                    self.bound[pod.ordinal] = None
+                else:
+                    self.unbound.add(pod.ordinal)
+
     def forget(self, ordinal: int) -> None:
         self.bound.pop(ordinal, None)
         self.unbound.discard(ordinal)
@@ -92,9 +106,8 @@ class BudgetTable:
         else:
             requirements = requirements_of(budget.selector) if budget.selector is not None else None
             made = here[budget.key] = _Budget(budget, requirements)
-            for pod in pods if requirements is not None else ():
-                if pod.namespace == budget.namespace:
-                    made.note(pod)
+            if requirements is not None:
+                made.count(pod for pod in pods if pod.namespace == budget.namespace)
         self.touched[budget.key] = None
 
     def remove(self, key: ObjectKey) -> None:
