@@ -1,8 +1,8 @@
 """What preemption costs in the core alone.
 
 A full cluster runs four pods of lower priority on each node, in groups of eight that go whole: on 5 000 nodes 20 000 pods
-in 2 500 groups. The plain form puts every group back by itself and places the preemptor anew each time: what that takes
-is reckoned from one placement.
+in 2 500 groups. Or it runs sixteen on each, each of them by itself. The plain form puts every unit back by itself and
+places the preemptor anew each time: what that takes is reckoned from one placement.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from muster.core.preemption_units import DisruptionBudgets, DisruptionUnits, uni
 from muster.core.signature import SignatureTable
 from muster.core.snapshot import Snapshot
 from muster.core.tree import GroupTree, PendingPods, Unit
-from muster.model.meta import COMPOSITE_POD_GROUP, POD_GROUP, ObjectKey
+from muster.model.meta import COMPOSITE_POD_GROUP, POD, POD_GROUP, ObjectKey
 from muster.model.node import Node
 from muster.model.pod import Container, Pod, PodSpec, Resources
 from muster.plugins.profile import default_profile
@@ -32,6 +32,7 @@ from tests.bench.stopwatch import Timing, best_of
 
 NODES, NODES_A_RACK, RACKS_A_BLOCK = 5_000, 20, 25
 VICTIMS_A_NODE, GROUP = 4, 8
+SINGLE_PODS_A_NODE = 16
 PRIORITIES = 5
 ROOM = 32
 MOVING = default_profile()
@@ -120,6 +121,23 @@ class Full:
         return index
 
 
+class FullOfSinglePods(Full):
+    """The full cluster with pods that go one by one, all alike but for their names, drawn over all nodes."""
+
+    def __init__(self, nodes: int = NODES) -> None:
+        super().__init__(1, nodes)
+
+    def _run_victims(self, shapes: int) -> DisruptionUnits:
+        self.count = self.nodes * SINGLE_PODS_A_NODE
+        slots = np.repeat(np.arange(self.nodes), SINGLE_PODS_A_NODE)
+        self._chance.shuffle(slots)
+        ids = tuple(range(1, self.count + 1))
+        signatures = (self._signature(ROOM // SINGLE_PODS_A_NODE),) * self.count
+        self.snapshot.apply(PodsBound(ids, signatures, tuple(f"node-{slot:05}" for slot in slots.tolist())))
+        rows = ((ObjectKey(POD, "default", f"low-{number:05}"), 0, 0, (number,)) for number in ids)
+        return units_of_rows(rows, DisruptionBudgets())
+
+
 @lru_cache(maxsize=1)
 def full(shapes: int, nodes: int = NODES) -> Full:
     return Full(shapes, nodes)
@@ -130,9 +148,9 @@ def preempted(cluster: Full, profile: Profile, unit: Unit) -> None:
     assert decision.code is DecisionCode.WAITING_FOR_PREEMPTION, decision.message
 
 
-def placing_anew(unit: Unit, profile: Profile, shapes: int, nodes: int = NODES) -> Timing:
-    """Of one placement where nobody is in the way."""
-    empty = Full(shapes, nodes).emptied()
+def placing_anew(unit: Unit, profile: Profile, cluster: Full) -> Timing:
+    """Of one placement in the cluster, which is emptied for it."""
+    empty = cluster.emptied()
     return best_of(partial(decide, empty.snapshot, replace(unit, victims=None), profile, NullObserver()))
 
 
@@ -144,9 +162,17 @@ def preempting(shapes: int, profile: Profile, unit_of: Callable[[Full], Unit]) -
         unit = unit_of(cluster)
         best = best_of(partial(preempted, cluster, profile, unit))
         groups = cluster.count // GROUP
-        return Measured(best.wall_ms, best.cpu, groups * placing_anew(unit, profile, shapes).wall_ms)
+        return Measured(best.wall_ms, best.cpu, groups * placing_anew(unit, profile, Full(shapes)).wall_ms)
 
     return measure
+
+
+def among_single_pods(_: Place) -> Measured:
+    """How long it takes to find whom a gang of 8 evicts of 80 000 pods."""
+    cluster = FullOfSinglePods()
+    unit = cluster.gang(8)
+    best = best_of(partial(preempted, cluster, MOVING, unit))
+    return Measured(best.wall_ms, best.cpu, cluster.count * placing_anew(unit, MOVING, cluster).wall_ms)
 
 
 def gang_of_500(cluster: Full) -> Unit:
@@ -158,4 +184,10 @@ ROWS = (
     Row("preemption/gang-of-500-fixed", "ms", preempting(1, FIXED, gang_of_500), PLAIN, 15, 500),
     Row("preemption/gang-of-500-may-move", "ms", preempting(1, MOVING, gang_of_500), PLAIN, 80, 500),
     Row("preemption/tree-of-500-pods-10-shapes", "ms", preempting(10, MOVING, Full.tree), PLAIN),
+    Row(
+        "preemption/gang-of-8-among-80000-pods",
+        "ms",
+        among_single_pods,
+        "placing anew for each of 80 000 pods, from one",
+    ),
 )

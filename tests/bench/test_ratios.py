@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from muster.core.preemption import counted_return
 from tests.bench import core_placement, growth, preemption, store_commit, topology
 from tests.bench.place import SQLITE, opened_place
 from tests.bench.stopwatch import best_of, exponent
@@ -46,7 +47,23 @@ def test_finding_victims_costs_a_quarter_of_placing_anew_for_each_group() -> Non
 
     found = best_of(partial(preemption.preempted, cluster, preemption.MOVING, unit), 3)
 
-    assert groups * preemption.placing_anew(unit, preemption.MOVING, 1, 2_000).cpu > 4 * found.cpu
+    assert (
+        groups * preemption.placing_anew(unit, preemption.MOVING, preemption.Full(1, 2_000)).cpu
+        > 4 * found.cpu
+    )
+
+
+def test_a_gang_among_single_pods_looks_at_many_of_them_at_once() -> None:
+    cluster = preemption.FullOfSinglePods(500)
+    unit = cluster.gang(8)
+    finding = partial(preemption.preempted, cluster, preemption.MOVING, unit)
+
+    at_once = best_of(finding, 3).cpu
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(counted_return, "MOST_TURNS", 0)
+        one_by_one = best_of(finding, 1).cpu
+
+    assert one_by_one > 3 * at_once
 
 
 def test_writers_that_share_a_commit_cost_less_than_commits_of_their_own() -> None:
