@@ -14,11 +14,14 @@ from muster.engine.cluster_state import ClusterState
 from muster.engine.deletion import delete
 from muster.engine.hierarchy import pods_of_unit, subtree, unit_of_pod
 from muster.engine.mutation import Mutation
-from muster.model.meta import GROUP_KINDS, POD, ObjectKey
+from muster.model.meta import GROUP_KINDS, ObjectKey
 from muster.model.pod import FAILED, SUCCEEDED, Pod
 
 AT_ONCE = 500
 """Objects of one revision, so that nobody waits long; a tree that is larger goes whole."""
+
+
+_FINISHED = (SUCCEEDED, FAILED)
 
 
 class FinishedPods:
@@ -37,7 +40,8 @@ class FinishedPods:
         return len(keys)
 
     def _over(self, state: ClusterState, now_us: int) -> list[ObjectKey]:
-        finished = [pod for pod in state.objects[POD].values() if isinstance(pod, Pod) and _is_finished(pod)]
+        # Those that are marked already are held by a finalizer each: their deletion needs no other.
+        finished = [pod for pod in state.pods() if pod.status.phase in _FINISHED and pod.deletion_us is None]
         self._since = {pod.ordinal: self._since.get(pod.ordinal, now_us) for pod in finished}
         due = {ordinal for ordinal, since_us in self._since.items() if since_us + self._keep_us <= now_us}
         found: list[ObjectKey] = []
@@ -46,11 +50,6 @@ class FinishedPods:
             if len(found) >= AT_ONCE:
                 break
         return found
-
-
-def _is_finished(pod: Pod) -> bool:
-    """Of those that are marked already, a finalizer holds each: their deletion needs no other."""
-    return pod.status.phase in (SUCCEEDED, FAILED) and pod.deletion_us is None
 
 
 def _wholes(state: ClusterState, pods: Iterable[Pod], due: set[int]) -> Iterator[list[ObjectKey]]:

@@ -34,8 +34,7 @@ from muster.engine.telemetry_port import NullTelemetry, StartedCycle
 from muster.engine.uncommitted import uncommitted
 from muster.engine.units import build_unit
 from muster.engine.worker_pool import WorkerPool
-from muster.model.meta import POD, ObjectKey
-from muster.model.pod import Pod
+from muster.model.meta import ObjectKey
 
 _ABOVE_ALL = 2**31
 """A priority that no unit has."""
@@ -190,11 +189,7 @@ def _reservation_of(cluster: Cluster, record: DecisionRecord) -> Reservation | N
     if not rows:
         return None
     wanted = {ordinal for ordinal, _, _ in rows}
-    pods = {
-        pod.ordinal: pod
-        for pod in cluster.state.objects[POD].values()
-        if isinstance(pod, Pod) and pod.ordinal in wanted
-    }
+    pods = {pod.ordinal: pod for pod in cluster.state.pods() if pod.ordinal in wanted}
     if len(pods) < len(wanted):
         return None
     room = tuple(
