@@ -33,6 +33,7 @@ from tests.bench.stopwatch import Timing, best_of
 NODES, NODES_A_RACK, RACKS_A_BLOCK = 5_000, 20, 25
 VICTIMS_A_NODE, GROUP = 4, 8
 SINGLE_PODS_A_NODE = 16
+MOST_OF_A_NODE = 30
 PRIORITIES = 5
 ROOM = 32
 MOVING = default_profile()
@@ -81,8 +82,8 @@ class Full:
         )
         return units_of_rows(rows, DisruptionBudgets())
 
-    def gang(self, size: int) -> Unit:
-        pods = PendingPods(tuple(range(10**6, 10**6 + size)), (self._signature(8),) * size)
+    def gang(self, size: int, cpus: int = 8) -> Unit:
+        pods = PendingPods(tuple(range(10**6, 10**6 + size)), (self._signature(cpus),) * size)
         root = GroupTree(ObjectKey(POD_GROUP, "default", "gang"), True, size, pods=pods)
         return Unit(root, priority=100, victims=self.victims)
 
@@ -168,9 +169,9 @@ def preempting(shapes: int, profile: Profile, unit_of: Callable[[Full], Unit]) -
 
 
 def among_single_pods(_: Place) -> Measured:
-    """How long it takes to find whom a gang of 8 evicts of 80 000 pods."""
+    """How long it takes to find whom a gang of 8, of which each takes most of a node, evicts of 80 000 pods."""
     cluster = FullOfSinglePods()
-    unit = cluster.gang(8)
+    unit = cluster.gang(8, MOST_OF_A_NODE)
     best = best_of(partial(preempted, cluster, MOVING, unit))
     return Measured(best.wall_ms, best.cpu, cluster.count * placing_anew(unit, MOVING, cluster).wall_ms)
 

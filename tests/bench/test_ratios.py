@@ -55,7 +55,7 @@ def test_finding_victims_costs_a_quarter_of_placing_anew_for_each_group() -> Non
 
 def test_a_gang_among_single_pods_looks_at_many_of_them_at_once() -> None:
     cluster = preemption.FullOfSinglePods(500)
-    unit = cluster.gang(8)
+    unit = cluster.gang(8, preemption.MOST_OF_A_NODE)
     finding = partial(preemption.preempted, cluster, preemption.MOVING, unit)
 
     at_once = best_of(finding, 3).cpu
