@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from muster.engine.cluster_service import ClusterService
 from muster.engine.errors import Refusal
 from muster.engine.mutation import Mutation
@@ -37,3 +39,14 @@ def put(mutation: Mutation, name: str) -> tuple[None, bool]:
         Node(name=name, uid=name, resource_version=mutation.revision, ordinal=mutation.revision << 20)
     )
     return None, True
+
+
+def break_half_way(mutation: Mutation) -> tuple[None, bool]:
+    put(mutation, "half")
+    raise ZeroDivisionError
+
+
+async def until_available(service: ClusterService) -> None:
+    async with asyncio.timeout(30):
+        while not service.available:  # noqa: ASYNC110 - the engine tells nobody when it is back
+            await asyncio.sleep(0.001)

@@ -5,13 +5,18 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from muster.engine.cluster_service import ClusterService
 from muster.engine.errors import UnavailableError
-from muster.engine.mutation import Mutation
 from muster.engine.ports import ClusterWrites, LoadedCluster
 from muster.engine.registry import ClusterRegistry, EngineOptions
 from muster.store.store import SqlStore, open_store
-from tests.engine.started_registry import OVER, put, started, started_with_a_node
+from tests.engine.started_registry import (
+    OVER,
+    break_half_way,
+    put,
+    started,
+    started_with_a_node,
+    until_available,
+)
 from tests.fakes.clock import FakeClock
 
 
@@ -37,11 +42,6 @@ async def test_what_a_broken_revision_wrote_is_gone_and_the_cluster_goes_on(
     await service.durable()
     assert {name for _, name in service.cluster.state.objects["Node"]} == {"kept", "later"}
     assert service.cluster.state.revision == 2
-
-
-def break_half_way(mutation: Mutation) -> tuple[None, bool]:
-    put(mutation, "half")
-    raise ZeroDivisionError
 
 
 class Surprising(SqlStore):
@@ -102,12 +102,6 @@ def stored(url: str) -> LoadedCluster:
     loaded = store.load_cluster("default")
     store.close()
     return loaded
-
-
-async def until_available(service: ClusterService) -> None:
-    async with asyncio.timeout(30):
-        while not service.available:  # noqa: ASYNC110 - the engine tells nobody when it is back
-            await asyncio.sleep(0.001)
 
 
 async def test_a_restart_forgets_nothing_before_its_time(store_url: str, clock: FakeClock) -> None:

@@ -18,8 +18,7 @@ from muster.engine.selection import select
 from muster.model.meta import POD
 from muster.model.pod import Pod
 from muster.store.store import SqlStore
-from tests.engine.started_registry import OVER, put, started_with_a_node
-from tests.engine.test_reload import break_half_way, until_available
+from tests.engine.started_registry import OVER, break_half_way, put, started_with_a_node, until_available
 from tests.fakes.clock import FakeClock
 
 PODS = ObjectFilter(kinds=frozenset([POD]))

@@ -7,6 +7,7 @@ were looked up last is entered in the columns that all of them stand in.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby, repeat
 from operator import attrgetter
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from muster.engine.cluster_state import ClusterState
 from muster.engine.conditions import TRUE
 from muster.engine.disruption_budgets import BudgetTable
 from muster.engine.hierarchy import keys_below
-from muster.engine.victim_columns import Shelf, ShelfKey, SingleUnits, WholeUnits, joined
+from muster.engine.victim_columns import LoosePods, Shelf, ShelfKey, SingleUnits, WholeUnits, joined
 from muster.model.meta import ORDINAL_OF, POD, POD_GROUP, ObjectKey
 from muster.model.pod import POD_SCHEDULED, Pod, PodStatus
 from muster.model.variations import alike
@@ -114,15 +115,8 @@ class DisruptionTable:
     def below(self, priority: int, budgets: BudgetTable) -> DisruptionUnits:
         """The units of lower priority than this, with the budgets that select a pod of them."""
         self._bring_up_to_date()
-        found = joined((self._singles.below(priority), self._wholes.below(priority)))
-        return DisruptionUnits(
-            found.keys,
-            found.priorities,
-            found.starts,
-            found.sizes,
-            found.ordinals,
-            budgets.over(found.ordinals),
-        )
+        found = joined(self._singles.below(priority), self._wholes.below(priority))
+        return replace(found, budgets=budgets.over(found.ordinals))
 
     def _bring_up_to_date(self) -> None:
         """Enter what changed since the victims were asked for last."""
@@ -144,10 +138,9 @@ class DisruptionTable:
         self._singles.enter(singles)
 
     def _belonging(self, key: ShelfKey) -> Belonging | None:
-        first, second = key
-        if isinstance(first, str) and isinstance(second, str):
-            return belonging_of(self._state, (first, second))
-        return Belonging(None, int(first))
+        if isinstance(key, LoosePods):
+            return Belonging(None, key.priority)
+        return belonging_of(self._state, key)
 
     def start_of(self, pod: Pod) -> int:
         """When the pod began to run, or was bound, or came bound already. Pods that come together share a status."""
@@ -186,7 +179,7 @@ class DisruptionTable:
 def _shelf_key(pod: Pod) -> ShelfKey:
     if pod.group:
         return pod.namespace, pod.group
-    return pod.spec.priority or 0, pod.ordinal // PODS_A_SHELF
+    return LoosePods(pod.spec.priority or 0, pod.ordinal // PODS_A_SHELF)
 
 
 def _is_whole(belonging: Belonging | None, unit: ObjectKey) -> bool:

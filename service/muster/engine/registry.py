@@ -167,7 +167,8 @@ class ClusterRegistry:
             await self._writer.durable(cluster)
             await self._writer.run_apart(lambda: self._store.delete_cluster(name, cluster.token))
         except BaseException:
-            # It goes on as the store has it.
+            # Whoever asked may have left. It goes on as the store has it.
+            _LOG.warning("cluster %s was not deleted; it is loaded again", name)
             service.deleting = None
             self._lost(name)
             raise

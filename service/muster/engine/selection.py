@@ -72,11 +72,12 @@ def _candidates(state: ClusterState, kind: str, selection: ObjectFilter) -> list
 
 
 async def _in_order(items: list[ClusterObject]) -> list[ClusterObject]:
-    """By namespace and name. Many are put into parts by what lies between them, as a few of them tell, and then sorted."""
+    """By namespace and name. Many are first put into parts of about a slice, one behind the other, by names drawn from all."""
     if len(items) <= SLICE:
         return sorted(items, key=_NAME_OF)
-    some = sorted(map(_NAME_OF, items[:: -(-len(items) // SLICE)]))
-    bounds = some[:: -(-len(some) * SLICE // len(items))]
+    count = -(-len(items) // SLICE)
+    drawn = sorted(map(_NAME_OF, items[::count]))
+    bounds = drawn[:: -(-len(drawn) // count)]
     parts: list[list[ClusterObject]] = [[] for _ in range(len(bounds) + 1)]
     async for part in _slices(items):
         for item in part:

@@ -1,4 +1,4 @@
-"""All pods that preemption could take, as units in columns, which follow what changes shelf by shelf.
+"""All pods that preemption could take, as units in columns (without budgets), which follow what changes shelf by shelf.
 
 A shelf holds pods that are victims in the same way: those of a PodGroup, or some that have none. A shelf that changed is
 dropped and entered anew, so that looking up the victims of a unit in a full cluster costs a few copies of columns.
@@ -6,8 +6,8 @@ dropped and entered anew, so that looking up the victims of a unit in a full clu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, compress
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
@@ -15,32 +15,26 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from muster.core.arrays import BoolArray, IntArray
-from muster.core.preemption_units import KeyColumns
+from muster.core.preemption_units import DisruptionUnits, KeyColumns
 from muster.engine.cluster_state import Name
 from muster.model.meta import POD, ObjectKey
 from muster.model.pod import Pod
 
 Shelf: TypeAlias = dict[int, int]
 """Pods by ordinal, each with when it began to run."""
-ShelfKey: TypeAlias = Name | tuple[int, int]
-"""A PodGroup's name, or, of pods without one, their priority and a part of their ordinals."""
+
+
+class LoosePods(NamedTuple):
+    """Pods without a group: their priority, and which part of all ordinals theirs are in."""
+
+    priority: int
+    part: int
+
+
+ShelfKey: TypeAlias = Name | LoosePods
+"""What the pods of a shelf share: the name of their PodGroup, or what pods without one have."""
 
 _NAME_OF, _NAMESPACE_OF = attrgetter("name"), attrgetter("namespace")
-
-
-def _no_numbers() -> IntArray:
-    return np.zeros(0, dtype=np.int64)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class UnitColumns:
-    """U units with P pods: what `core.preemption_units.DisruptionUnits` has, but for budgets."""
-
-    keys: KeyColumns = field(default_factory=KeyColumns)
-    priorities: IntArray = field(default_factory=_no_numbers)
-    starts: IntArray = field(default_factory=_no_numbers)
-    sizes: IntArray = field(default_factory=_no_numbers)
-    ordinals: IntArray = field(default_factory=_no_numbers)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,15 +103,15 @@ class SingleUnits:
         if shelves:
             self._pods = self._pods.with_(self._pods_on(shelves))
 
-    def below(self, priority: int) -> UnitColumns:
+    def below(self, priority: int) -> DisruptionUnits:
         """Those of lower priority."""
         lower = self._pods.priorities < priority
         if not lower.any():
-            return UnitColumns()
+            return DisruptionUnits()
         pods = self._pods.some(lower)
         priorities, starts, ordinals, _ = pods.numbers
         keys = KeyColumns([POD] * len(pods.names), pods.namespaces, pods.names)
-        return UnitColumns(keys, priorities, starts, np.ones_like(ordinals), ordinals)
+        return DisruptionUnits(keys, priorities, starts, np.ones_like(ordinals), ordinals)
 
     def _pods_on(self, shelves: Sequence[tuple[ShelfKey, Shelf, int | None]]) -> _Pods:
         ordinals = list(chain.from_iterable(shelf for _, shelf, _ in shelves))
@@ -171,16 +165,16 @@ class WholeUnits:
         self._unit_of[key] = unit
         self._stale[unit] = None
 
-    def below(self, priority: int) -> UnitColumns:
+    def below(self, priority: int) -> DisruptionUnits:
         """Those of lower priority."""
         for unit in self._stale:
             self._make(unit)
         self._stale.clear()
         found = [whole for whole in self._made.values() if whole.priority < priority]
         if not found:
-            return UnitColumns()
+            return DisruptionUnits()
         units, priorities, starts, ordinals = zip(*found, strict=True)
-        return UnitColumns(
+        return DisruptionUnits(
             KeyColumns(*map(list, zip(*units, strict=True))),
             np.array(priorities, dtype=np.int64),
             np.array(starts, dtype=np.int64),
@@ -201,14 +195,18 @@ class WholeUnits:
         self._made[unit] = _Whole(unit, priority, start, sorted(chain.from_iterable(shelves)))
 
 
-def joined(parts: Iterable[UnitColumns]) -> UnitColumns:
-    """The units of all parts, one part after the other."""
-    some = [part for part in parts if len(part.sizes)]
-    if len(some) <= 1:
-        return some[0] if some else UnitColumns()
-    keys = [(part.keys.kinds, part.keys.namespaces, part.keys.names) for part in some]
-    arrays = ((part.priorities, part.starts, part.sizes, part.ordinals) for part in some)
-    return UnitColumns(
-        KeyColumns(*(list(chain.from_iterable(column)) for column in zip(*keys, strict=True))),
-        *map(np.concatenate, zip(*arrays, strict=True)),
+def joined(some: DisruptionUnits, others: DisruptionUnits) -> DisruptionUnits:
+    """The units of both, one after the other."""
+    if not len(some.sizes) or not len(others.sizes):
+        return some if len(some.sizes) else others
+    return DisruptionUnits(
+        KeyColumns(
+            [*some.keys.kinds, *others.keys.kinds],
+            [*some.keys.namespaces, *others.keys.namespaces],
+            [*some.keys.names, *others.keys.names],
+        ),
+        np.concatenate((some.priorities, others.priorities)),
+        np.concatenate((some.starts, others.starts)),
+        np.concatenate((some.sizes, others.sizes)),
+        np.concatenate((some.ordinals, others.ordinals)),
     )

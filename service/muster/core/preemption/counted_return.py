@@ -8,10 +8,10 @@ who costs nothing, for units with pods on one node each, since then no node has 
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
+from itertools import pairwise
 from operator import floordiv
 
 import numpy as np
@@ -97,14 +97,12 @@ class Returning:
     def _all(self, first: int) -> int:
         """Put units back from the first one on, as long as there is enough to spare; the one that costs too much."""
         entries = self._entries.after(first)
-        order = np.argsort(entries.slots, kind="stable")
+        order, starts, sizes = _node_by_node(entries.slots)
         slots, amounts = entries.slots[order], entries.amounts[:, order]
-        sums = np.cumsum(amounts, axis=1)
-        starts = np.flatnonzero(np.diff(slots, prepend=-1))
-        earlier = (sums - amounts)[:, starts]
-        taken = sums - np.repeat(earlier, np.diff(starts, append=len(slots)), axis=1)
+        before = np.cumsum(amounts, axis=1) - amounts
+        before -= np.repeat(before[:, starts], sizes, axis=1)
         costs = np.zeros(len(entries), dtype=np.int64)
-        costs[order] = self._costs(slots, self._room[:, slots] - taken + amounts, amounts)
+        costs[order] = self._costs(slots, self._room[:, slots] - before, amounts)
         sums = np.cumsum(costs)
         too_many = int(np.searchsorted(sums, self._spare, side="right"))
         unit = int(entries.units[too_many]) if too_many < len(entries) else len(self.back)
@@ -137,7 +135,7 @@ class Returning:
     def _one_by_one(self, first: int) -> None:
         entries, room = self._entries.after(first), self._room
         bounds = np.searchsorted(entries.units, np.arange(first, len(self.back) + 1)).tolist()
-        for unit, (start, end) in enumerate(itertools.pairwise(bounds), start=first):
+        for unit, (start, end) in enumerate(pairwise(bounds), start=first):
             slots, amounts = entries.slots[start:end], entries.amounts[:, start:end]
             cost = int(self._costs(slots, room[:, slots], amounts).sum())
             if cost <= self._spare:
@@ -156,11 +154,16 @@ class Returning:
         return np.where(self._hosts[slots], lost, 0)
 
 
-def _turns(slots: Slots) -> Iterable[IntArray]:
-    """Places of entries in turns: of every node its first, then of every node its second, and so on."""
+def _node_by_node(slots: Slots) -> tuple[IntArray, IntArray, IntArray]:
+    """Places of entries in the order of their nodes, and for each node where its own begin there, and how many they are."""
     order = np.argsort(slots, kind="stable")
     starts = np.flatnonzero(np.diff(slots[order], prepend=-1))
-    sizes = np.diff(starts, append=len(slots))
+    return order, starts, np.diff(starts, append=len(slots))
+
+
+def _turns(slots: Slots) -> Iterable[IntArray]:
+    """Places of entries in turns: of every node its first, then of every node its second, and so on."""
+    order, starts, sizes = _node_by_node(slots)
     turns = np.arange(len(slots)) - np.repeat(starts, sizes)
     by_turn = np.argsort(turns, kind="stable")
     ends = np.cumsum(np.bincount(turns))
