@@ -88,6 +88,23 @@ async def test_calls_are_told_to_telemetry_with_their_code(api: Api, telemetry: 
     assert telemetry.ended == [("Apply", "OK"), ("Get", "NOT_FOUND")]
 
 
+async def test_a_refused_call_is_counted_before_its_caller_hears_of_it(
+    api: Api, server: RpcServer, telemetry: RecordingTelemetry
+) -> None:
+    def counted_when_heard() -> list[int]:
+        """Calls of a client on a thread of its own, which hears of a refusal while the server's loop still runs."""
+        counted = []
+        with grpc.insecure_channel(server.addresses[0]) as channel:
+            cluster = cluster_service_pb2_grpc.ClusterServiceStub(channel)
+            for _ in range(300):
+                with pytest.raises(grpc.RpcError):
+                    cluster.Get(GET)
+                counted.append(len(telemetry.ended))
+        return counted
+
+    assert await asyncio.to_thread(counted_when_heard) == list(range(1, 301))
+
+
 async def test_a_message_of_more_than_64_mebibytes_is_refused_and_a_large_one_taken(api: Api) -> None:
     large = [pod(f"p-{index}", note="x" * 1_000_000) for index in range(60)]
 

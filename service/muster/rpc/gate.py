@@ -83,7 +83,7 @@ class Gate:
         run = self._stream if streams else self._unary
 
         async def guarded(request: Message | AsyncIterator[Message], context: Context) -> Any:  # noqa: ANN401
-            """Serve one call; whatever it raises becomes a status, and the call is counted in any case."""
+            """Serve one call; whatever it raises becomes a status, and it is counted before its caller hears of it."""
             started = time.perf_counter()
             code = grpc.StatusCode.CANCELLED
             self._telemetry.rpc_started(method)
@@ -99,9 +99,9 @@ class Gate:
                 wire = to_wire(refusal)
                 code = wire.code
                 self._telemetry.refused(method, refusal.reason)
-                await context.abort(*wire)
             finally:
                 self._telemetry.rpc_ended(method, code.name, time.perf_counter() - started)
+            return await context.abort(*wire)
 
         return guarded
 
