@@ -135,6 +135,7 @@ class CycleRunner:
 
     async def _drain_queue(self) -> None:
         clock = self._tools.clock
+        await self._tools.writer.let_through()
         slice_start = clock.monotonic()
         while not self._stopping and (row := await self._next()) is not None:
             left = self._place_run(row)
