@@ -18,12 +18,7 @@ from muster.core.decision import Decision, DecisionCode
 from muster.core.framework import Profile
 from muster.core.tree import Unit
 from muster.engine.askers import Askers
-from muster.engine.binder import (
-    commit_decision,
-    pods_by_ordinal,
-    set_back,
-    still_holds,
-)
+from muster.engine.binder import commit_decision, pods_by_ordinal, set_back, still_holds
 from muster.engine.cluster import Cluster
 from muster.engine.deciding import Decider, Verdict
 from muster.engine.errors import Refusal, UnavailableError
@@ -49,6 +44,8 @@ _LOG = logging.getLogger(__name__)
 SLICE_SECONDS = 0.002
 TURNS_BETWEEN = 3
 """Turns of the loop that others have between two slices: a read takes about eight from its arrival to its answer."""
+BESIDE_SECONDS = 0.02
+"""For how long slices follow before they wait for a transaction again: else units come faster than they are decided."""
 ATTEMPTS = 3
 MOST_OPEN_REVISIONS = 512
 
@@ -136,7 +133,7 @@ class CycleRunner:
     async def _drain_queue(self) -> None:
         clock = self._tools.clock
         await self._tools.writer.let_through()
-        slice_start = clock.monotonic()
+        slice_start = waited = clock.monotonic()
         while not self._stopping and (row := await self._next()) is not None:
             left = self._place_run(row)
             if left is not None:
@@ -147,7 +144,9 @@ class CycleRunner:
                 self._tools.writer.schedule(self._cluster)
                 for _ in range(TURNS_BETWEEN):
                     await asyncio.sleep(0)
-                await self._tools.writer.let_through()
+                if clock.monotonic() - waited > BESIDE_SECONDS:
+                    await self._tools.writer.let_through()
+                    waited = clock.monotonic()
                 slice_start = clock.monotonic()
         self._tools.writer.schedule(self._cluster)
 

@@ -1,0 +1,114 @@
+"""Cycles and the transactions that callers wait for: neither keeps the other from its turn, on a real store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
+
+import pytest
+
+from muster.engine.cluster_service import ClusterService
+from muster.engine.mutation import Mutation
+from muster.model.objects import ClusterObject
+from tests.engine.reserving_cluster import single
+from tests.engine.started_registry import OVER, started
+from tests.engine.test_writer import SOON, CountingStore
+from tests.engine.tree_cluster import node
+from tests.fakes.clock import FakeClock
+
+FOR_EVER = 1e9
+TURNS = 400
+UNITS = 40
+
+
+class TickingClock(FakeClock):
+    """A millisecond goes by whenever somebody looks at it."""
+
+    def monotonic(self) -> float:
+        self.advance(0.001)
+        return super().monotonic()
+
+
+@pytest.fixture
+def store(sqlite_database: str) -> CountingStore:
+    return CountingStore(sqlite_database)
+
+
+@pytest.fixture
+async def service(store: CountingStore) -> AsyncIterator[ClusterService]:
+    registry = await started(store, TickingClock())
+    made = registry.services["default"]
+    write(made, [node("n", cpu=1000)])
+    await made.durable()
+    store.forget()
+    yield made
+    store.may_commit.set()
+    await registry.close(OVER)
+
+
+def write(service: ClusterService, objects: Iterable[ClusterObject]) -> None:
+    def step(mutation: Mutation) -> tuple[None, bool]:
+        for place, each in enumerate(objects):
+            ordinal = (mutation.revision << 20) + place
+            mutation.put(replace(each, uid=each.name, ordinal=ordinal, resource_version=mutation.revision))
+        return None, True
+
+    service.write(step)
+
+
+def bound(service: ClusterService) -> int:
+    return sum(bool(each.node_name) for each in service.cluster.state.pods())
+
+
+async def many_turns() -> None:
+    for _ in range(TURNS):
+        await asyncio.sleep(0)
+
+
+async def all_bound(service: ClusterService, count: int) -> None:
+    async with asyncio.timeout(SOON):
+        while bound(service) < count:  # noqa: ASYNC110 - what is asked is when memory has it
+            await asyncio.sleep(0.001)
+
+
+async def test_units_that_come_while_a_transaction_is_on_its_way_are_decided_when_it_has_ended(
+    service: ClusterService, store: CountingStore
+) -> None:
+    store.may_commit.clear()
+    write(service, [node("awaited", cpu=1)])
+    call = asyncio.create_task(service.durable())
+    await store.until_committing()
+
+    for number in range(3):
+        write(service, [single(f"p-{number}", 1)])
+        await many_turns()
+    decided_meanwhile = bound(service)
+    store.may_commit.set()
+    await call
+
+    assert decided_meanwhile == 0
+    await all_bound(service, 3)
+
+
+@pytest.mark.parametrize("beside_seconds", [FOR_EVER, None], ids=["for as long as they like", "as they are"])
+async def test_cycles_go_on_beside_a_transaction_for_a_while(
+    service: ClusterService,
+    store: CountingStore,
+    beside_seconds: float | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("muster.engine.unit_runs.MOST_UNITS", 1)
+    if beside_seconds is not None:
+        monkeypatch.setattr("muster.engine.cycle.BESIDE_SECONDS", beside_seconds)
+    store.may_commit.clear()
+    write(service, [single(f"p-{number}", 1) for number in range(UNITS)])
+    call = asyncio.create_task(service.durable())
+    await store.until_committing()
+    await many_turns()
+    decided_meanwhile = bound(service)
+    store.may_commit.set()
+    await call
+
+    assert (decided_meanwhile == UNITS) == (beside_seconds == FOR_EVER)
+    await all_bound(service, UNITS)
