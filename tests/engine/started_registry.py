@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from muster.engine.cluster_service import ClusterService
 from muster.engine.errors import Refusal
@@ -10,6 +12,7 @@ from muster.engine.mutation import Mutation
 from muster.engine.registry import ClusterRegistry, EngineOptions
 from muster.engine.telemetry_port import NullTelemetry
 from muster.model.node import Node
+from muster.model.objects import ClusterObject
 from muster.plugins.profile import default_profile
 from muster.store.store import SqlStore
 from tests.fakes.clock import FakeClock
@@ -39,6 +42,18 @@ def put(mutation: Mutation, name: str) -> tuple[None, bool]:
         Node(name=name, uid=name, resource_version=mutation.revision, ordinal=mutation.revision << 20)
     )
     return None, True
+
+
+def putting(objects: Iterable[ClusterObject]) -> Callable[[Mutation], tuple[None, bool]]:
+    """A step that puts them, as Apply would have made them."""
+
+    def step(mutation: Mutation) -> tuple[None, bool]:
+        for place, each in enumerate(objects):
+            ordinal = (mutation.revision << 20) + place
+            mutation.put(replace(each, uid=each.name, ordinal=ordinal, resource_version=mutation.revision))
+        return None, True
+
+    return step
 
 
 def break_half_way(mutation: Mutation) -> tuple[None, bool]:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
-from dataclasses import replace
+from collections.abc import AsyncIterator
 
 import pytest
 
 from muster.engine.cluster_service import ClusterService
-from muster.engine.mutation import Mutation
 from muster.model.objects import ClusterObject
+from tests.engine.counting_store import SOON, CountingStore
 from tests.engine.reserving_cluster import single
-from tests.engine.started_registry import OVER, started
-from tests.engine.test_writer import SOON, CountingStore
+from tests.engine.started_registry import OVER, putting, started
 from tests.engine.tree_cluster import node
 from tests.fakes.clock import FakeClock
 
@@ -39,7 +37,7 @@ def store(sqlite_database: str) -> CountingStore:
 async def service(store: CountingStore) -> AsyncIterator[ClusterService]:
     registry = await started(store, TickingClock())
     made = registry.services["default"]
-    write(made, [node("n", cpu=1000)])
+    write(made, node("n", cpu=1000))
     await made.durable()
     store.forget()
     yield made
@@ -47,14 +45,8 @@ async def service(store: CountingStore) -> AsyncIterator[ClusterService]:
     await registry.close(OVER)
 
 
-def write(service: ClusterService, objects: Iterable[ClusterObject]) -> None:
-    def step(mutation: Mutation) -> tuple[None, bool]:
-        for place, each in enumerate(objects):
-            ordinal = (mutation.revision << 20) + place
-            mutation.put(replace(each, uid=each.name, ordinal=ordinal, resource_version=mutation.revision))
-        return None, True
-
-    service.write(step)
+def write(service: ClusterService, *objects: ClusterObject) -> None:
+    service.write(putting(objects))
 
 
 def bound(service: ClusterService) -> int:
@@ -76,12 +68,12 @@ async def test_units_that_come_while_a_transaction_is_on_its_way_are_decided_whe
     service: ClusterService, store: CountingStore
 ) -> None:
     store.may_commit.clear()
-    write(service, [node("awaited", cpu=1)])
+    write(service, node("awaited", cpu=1))
     call = asyncio.create_task(service.durable())
     await store.until_committing()
 
     for number in range(3):
-        write(service, [single(f"p-{number}", 1)])
+        write(service, single(f"p-{number}", 1))
         await many_turns()
     decided_meanwhile = bound(service)
     store.may_commit.set()
@@ -102,7 +94,7 @@ async def test_cycles_go_on_beside_a_transaction_for_a_while(
     if beside_seconds is not None:
         monkeypatch.setattr("muster.engine.cycle.BESIDE_SECONDS", beside_seconds)
     store.may_commit.clear()
-    write(service, [single(f"p-{number}", 1) for number in range(UNITS)])
+    write(service, *(single(f"p-{number}", 1) for number in range(UNITS)))
     call = asyncio.create_task(service.durable())
     await store.until_committing()
     await many_turns()

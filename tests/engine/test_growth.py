@@ -28,6 +28,7 @@ from muster.model.priority import PriorityClass
 from muster.store.store import SqlStore
 from muster.store.tables import metadata
 from tests.engine.container_sizes import sizes
+from tests.engine.started_registry import putting
 from tests.engine.tree_cluster import PROFILE, composite, leaf, node, pods, workload
 from tests.fakes.clock import FakeClock
 
@@ -163,13 +164,7 @@ def rivals(name: str) -> tuple[Pod, Pod]:
 
 
 def apply(service: ClusterService, objects: Iterable[ClusterObject]) -> None:
-    def put(mutation: Mutation) -> tuple[None, bool]:
-        for place, each in enumerate(objects):
-            ordinal = (mutation.revision << 20) + place
-            mutation.put(replace(each, uid=each.name, ordinal=ordinal, resource_version=mutation.revision))
-        return None, True
-
-    write(service, put)
+    write(service, putting(objects))
 
 
 def remove(service: ClusterService, objects: Iterable[ClusterObject]) -> None:

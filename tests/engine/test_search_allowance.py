@@ -9,7 +9,6 @@ import pytest
 from muster.core.tree import Unit
 from muster.engine.cluster_service import ClusterService
 from muster.engine.errors import Refusal
-from muster.engine.mutation import Mutation
 from muster.engine.ports import DecisionRecord
 from muster.engine.registry import ClusterRegistry, EngineOptions
 from muster.engine.search_allowance import SearchAllowance
@@ -18,6 +17,7 @@ from muster.engine.units import build_unit
 from muster.model.objects import ClusterObject
 from muster.model.pod import Container, Pod, Resources
 from muster.store.store import SqlStore
+from tests.engine.started_registry import putting
 from tests.engine.tree_cluster import PROFILE, TreeCluster, composite, leaf, node, pods
 from tests.fakes.clock import FakeClock
 
@@ -164,10 +164,4 @@ async def budget_of(deciding: Awaitable[DecisionRecord | None]) -> int:
 
 
 def apply(service: ClusterService, *objects: ClusterObject) -> None:
-    def put(mutation: Mutation) -> tuple[None, bool]:
-        for place, each in enumerate(objects):
-            ordinal = (mutation.revision << 20) + place
-            mutation.put(replace(each, uid=each.name, ordinal=ordinal, resource_version=mutation.revision))
-        return None, True
-
-    service.write(put)
+    service.write(putting(objects))

@@ -3,52 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 
 import pytest
 
 from muster.engine.cluster_service import ClusterService
 from muster.engine.errors import UnavailableError
-from muster.engine.ports import ClusterWrites, StoreUnavailableError
 from muster.engine.writer import CYCLE_SECONDS, GATHER_SECONDS, GATHER_SECONDS_A_CALLER, QUIET_TURNS, Writer
 from muster.model.meta import NODE, ObjectKey
-from muster.store.store import SqlStore
+from tests.engine.counting_store import SOON, CountingStore
 from tests.engine.started_registry import OVER, put, started_with_a_node
 from tests.fakes.clock import FakeClock
 
-SOON = 10
 TURN_SECONDS = GATHER_SECONDS / 10
-
-
-class CountingStore(SqlStore):
-    """Remembers how many revisions each transaction had."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
-        self.revisions: list[int] = []
-
-        self.may_commit = threading.Event()
-        self.may_commit.set()
-        self.refuses = False
-        self._committing = threading.Event()
-
-    def forget(self) -> None:
-        """Count from here."""
-        self.revisions.clear()
-        self._committing.clear()
-
-    async def until_committing(self) -> None:
-        """Return once a transaction is on its way."""
-        await asyncio.to_thread(self._committing.wait, SOON)
-
-    def commit(self, writes: Sequence[ClusterWrites]) -> None:
-        self._committing.set()
-        self.may_commit.wait(SOON)
-        if self.refuses:
-            raise StoreUnavailableError("full")
-        super().commit(writes)
-        self.revisions.append(sum(len(each.entries) for each in writes))
 
 
 @pytest.fixture

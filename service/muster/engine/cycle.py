@@ -132,6 +132,7 @@ class CycleRunner:
 
     async def _drain_queue(self) -> None:
         clock = self._tools.clock
+        # What comes while callers wait for a transaction is decided together behind it.
         await self._tools.writer.let_through()
         slice_start = waited = clock.monotonic()
         while not self._stopping and (row := await self._next()) is not None:
