@@ -22,6 +22,8 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
+from muster.v1 import decision_pb2 as muster_dot_v1_dot_decision__pb2
 from muster.v1 import meta_pb2 as muster_dot_v1_dot_meta__pb2
 from muster.v1 import object_pb2 as muster_dot_v1_dot_object__pb2
 from muster.v1 import outcome_pb2 as muster_dot_v1_dot_outcome__pb2
@@ -29,7 +31,7 @@ from muster.v1 import pod_report_pb2 as muster_dot_v1_dot_pod__report__pb2
 from muster.v1 import server_pb2 as muster_dot_v1_dot_server__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fmuster/v1/cluster_service.proto\x12\tmuster.v1\x1a\x14muster/v1/meta.proto\x1a\x16muster/v1/object.proto\x1a\x17muster/v1/outcome.proto\x1a\x1amuster/v1/pod_report.proto\x1a\x16muster/v1/server.proto\"n\n\x0c\x41pplyRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\"\n\x07objects\x18\x02 \x03(\x0b\x32\x11.muster.v1.Object\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\x15\n\rvalidate_only\x18\x04 \x01(\x08\"J\n\rApplyResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\'\n\x07results\x18\x02 \x03(\x0b\x32\x16.muster.v1.ApplyResult\"\x86\x01\n\x0b\x41pplyResult\x12(\n\x07outcome\x18\x01 \x01(\x0e\x32\x17.muster.v1.ApplyOutcome\x12\x0b\n\x03uid\x18\x02 \x01(\t\x12\x18\n\x10resource_version\x18\x03 \x01(\x03\x12&\n\x06\x63ounts\x18\x04 \x01(\x0b\x32\x16.muster.v1.ApplyCounts\"B\n\x0b\x41pplyCounts\x12\x0f\n\x07\x63reated\x18\x01 \x01(\x05\x12\x0f\n\x07updated\x18\x02 \x01(\x05\x12\x11\n\tunchanged\x18\x03 \x01(\x05\"S\n\x13\x41pplyStreamResponse\x12\x10\n\x08sequence\x18\x01 \x01(\x03\x12*\n\x08response\x18\x02 \x01(\x0b\x32\x18.muster.v1.ApplyResponse\"@\n\nGetRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12!\n\x03ref\x18\x02 \x01(\x0b\x32\x14.muster.v1.ObjectRef\"B\n\x0bGetResponse\x12!\n\x06object\x18\x01 \x01(\x0b\x32\x11.muster.v1.Object\x12\x10\n\x08revision\x18\x02 \x01(\x03\"\x82\x02\n\x0bListRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x30\n\x0elabel_selector\x18\x04 \x01(\x0b\x32\x18.muster.v1.LabelSelector\x12\x11\n\tnode_name\x18\x05 \x01(\t\x12\x0f\n\x07unbound\x18\x06 \x01(\x08\x12\x10\n\x08\x64\x65leting\x18\x07 \x01(\x08\x12#\n\x05group\x18\x08 \x01(\x0b\x32\x14.muster.v1.ObjectRef\x12\r\n\x05phase\x18\t \x01(\t\x12\x11\n\tpage_size\x18\n \x01(\x05\x12\x12\n\npage_token\x18\x0b \x01(\t\"]\n\x0cListResponse\x12\"\n\x07objects\x18\x01 \x03(\x0b\x32\x11.muster.v1.Object\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\"\x81\x02\n\rDeleteRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12%\n\x04refs\x18\x02 \x03(\x0b\x32\x17.muster.v1.DeleteTarget\x12+\n\x0bpropagation\x18\x03 \x01(\x0e\x32\x16.muster.v1.Propagation\x12\x15\n\rallow_missing\x18\x04 \x01(\x08\x12\r\n\x05\x66orce\x18\x05 \x01(\x08\x12!\n\x14grace_period_seconds\x18\x06 \x01(\x03H\x00\x88\x01\x01\x12\x12\n\nrequest_id\x18\x07 \x01(\t\x12\x15\n\rvalidate_only\x18\x08 \x01(\x08\x42\x17\n\x15_grace_period_seconds\"K\n\x0c\x44\x65leteTarget\x12!\n\x03ref\x18\x01 \x01(\x0b\x32\x14.muster.v1.ObjectRef\x12\x18\n\x10resource_version\x18\x02 \x01(\x03\"N\n\x0e\x44\x65leteResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12*\n\x08outcomes\x18\x02 \x03(\x0e\x32\x18.muster.v1.DeleteOutcome\"\xa1\x01\n\x0cWatchRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\r\n\x05kinds\x18\x02 \x03(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x30\n\x0elabel_selector\x18\x04 \x01(\x0b\x32\x18.muster.v1.LabelSelector\x12\x1a\n\rfrom_revision\x18\x05 \x01(\x03H\x00\x88\x01\x01\x42\x10\n\x0e_from_revision\"c\n\rWatchResponse\x12 \n\x06\x65vents\x18\x01 \x03(\x0b\x32\x10.muster.v1.Event\x12\x10\n\x08revision\x18\x02 \x01(\x03\x12\x1e\n\x16initial_state_complete\x18\x03 \x01(\x08\"N\n\x05\x45vent\x12\"\n\x04type\x18\x01 \x01(\x0e\x32\x14.muster.v1.EventType\x12!\n\x06object\x18\x02 \x01(\x0b\x32\x11.muster.v1.Object\"_\n\x11ReportPodsRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12%\n\x07reports\x18\x02 \x03(\x0b\x32\x14.muster.v1.PodReport\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"\xc2\x01\n\x12ReportPodsResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12*\n\x08outcomes\x18\x02 \x03(\x0e\x32\x18.muster.v1.ReportOutcome\x12=\n\x08messages\x18\x03 \x03(\x0b\x32+.muster.v1.ReportPodsResponse.MessagesEntry\x1a/\n\rMessagesEntry\x12\x0b\n\x03key\x18\x01 \x01(\x05\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x16\n\x14GetServerInfoRequest\"\xb4\x01\n\x15GetServerInfoResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x14\n\x0c\x63\x61pabilities\x18\x02 \x03(\t\x12!\n\x06limits\x18\x03 \x01(\x0b\x32\x11.muster.v1.Limits\x12.\n\reviction_mode\x18\x04 \x01(\x0e\x32\x17.muster.v1.EvictionMode\x12\x10\n\x08profiles\x18\x05 \x03(\t\x12\x0f\n\x07replica\x18\x06 \x01(\t\"<\n\x13ListClustersRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"U\n\x14ListClustersResponse\x12$\n\x08\x63lusters\x18\x01 \x03(\x0b\x32\x12.muster.v1.Cluster\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"R\n\x14\x44\x65leteClusterRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x15\n\rallow_missing\x18\x02 \x01(\x08\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"B\n\x15\x44\x65leteClusterResponse\x12)\n\x07outcome\x18\x01 \x01(\x0e\x32\x18.muster.v1.DeleteOutcome*z\n\x0bPropagation\x12\x1b\n\x17PROPAGATION_UNSPECIFIED\x10\x00\x12\x1a\n\x16PROPAGATION_BACKGROUND\x10\x01\x12\x1a\n\x16PROPAGATION_FOREGROUND\x10\x02\x12\x16\n\x12PROPAGATION_ORPHAN\x10\x03*n\n\tEventType\x12\x1a\n\x16\x45VENT_TYPE_UNSPECIFIED\x10\x00\x12\x14\n\x10\x45VENT_TYPE_ADDED\x10\x01\x12\x17\n\x13\x45VENT_TYPE_MODIFIED\x10\x02\x12\x16\n\x12\x45VENT_TYPE_DELETED\x10\x03\x32\xc8\x05\n\x0e\x43lusterService\x12:\n\x05\x41pply\x12\x17.muster.v1.ApplyRequest\x1a\x18.muster.v1.ApplyResponse\x12J\n\x0b\x41pplyStream\x12\x17.muster.v1.ApplyRequest\x1a\x1e.muster.v1.ApplyStreamResponse(\x01\x30\x01\x12\x34\n\x03Get\x12\x15.muster.v1.GetRequest\x1a\x16.muster.v1.GetResponse\x12\x37\n\x04List\x12\x16.muster.v1.ListRequest\x1a\x17.muster.v1.ListResponse\x12=\n\x06\x44\x65lete\x12\x18.muster.v1.DeleteRequest\x1a\x19.muster.v1.DeleteResponse\x12<\n\x05Watch\x12\x17.muster.v1.WatchRequest\x1a\x18.muster.v1.WatchResponse0\x01\x12I\n\nReportPods\x12\x1c.muster.v1.ReportPodsRequest\x1a\x1d.muster.v1.ReportPodsResponse\x12R\n\rGetServerInfo\x12\x1f.muster.v1.GetServerInfoRequest\x1a .muster.v1.GetServerInfoResponse\x12O\n\x0cListClusters\x12\x1e.muster.v1.ListClustersRequest\x1a\x1f.muster.v1.ListClustersResponse\x12R\n\rDeleteCluster\x12\x1f.muster.v1.DeleteClusterRequest\x1a .muster.v1.DeleteClusterResponseB&Z$muster.dev/client/muster/v1;musterv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fmuster/v1/cluster_service.proto\x12\tmuster.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x18muster/v1/decision.proto\x1a\x14muster/v1/meta.proto\x1a\x16muster/v1/object.proto\x1a\x17muster/v1/outcome.proto\x1a\x1amuster/v1/pod_report.proto\x1a\x16muster/v1/server.proto\"\x97\x01\n\x0c\x41pplyRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\"\n\x07objects\x18\x02 \x03(\x0b\x32\x11.muster.v1.Object\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\x15\n\rvalidate_only\x18\x04 \x01(\x08\x12\'\n\x04wait\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\"r\n\rApplyResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\'\n\x07results\x18\x02 \x03(\x0b\x32\x16.muster.v1.ApplyResult\x12&\n\tdecisions\x18\x03 \x03(\x0b\x32\x13.muster.v1.Decision\"\x86\x01\n\x0b\x41pplyResult\x12(\n\x07outcome\x18\x01 \x01(\x0e\x32\x17.muster.v1.ApplyOutcome\x12\x0b\n\x03uid\x18\x02 \x01(\t\x12\x18\n\x10resource_version\x18\x03 \x01(\x03\x12&\n\x06\x63ounts\x18\x04 \x01(\x0b\x32\x16.muster.v1.ApplyCounts\"B\n\x0b\x41pplyCounts\x12\x0f\n\x07\x63reated\x18\x01 \x01(\x05\x12\x0f\n\x07updated\x18\x02 \x01(\x05\x12\x11\n\tunchanged\x18\x03 \x01(\x05\"S\n\x13\x41pplyStreamResponse\x12\x10\n\x08sequence\x18\x01 \x01(\x03\x12*\n\x08response\x18\x02 \x01(\x0b\x32\x18.muster.v1.ApplyResponse\"@\n\nGetRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12!\n\x03ref\x18\x02 \x01(\x0b\x32\x14.muster.v1.ObjectRef\"B\n\x0bGetResponse\x12!\n\x06object\x18\x01 \x01(\x0b\x32\x11.muster.v1.Object\x12\x10\n\x08revision\x18\x02 \x01(\x03\"\x82\x02\n\x0bListRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x30\n\x0elabel_selector\x18\x04 \x01(\x0b\x32\x18.muster.v1.LabelSelector\x12\x11\n\tnode_name\x18\x05 \x01(\t\x12\x0f\n\x07unbound\x18\x06 \x01(\x08\x12\x10\n\x08\x64\x65leting\x18\x07 \x01(\x08\x12#\n\x05group\x18\x08 \x01(\x0b\x32\x14.muster.v1.ObjectRef\x12\r\n\x05phase\x18\t \x01(\t\x12\x11\n\tpage_size\x18\n \x01(\x05\x12\x12\n\npage_token\x18\x0b \x01(\t\"]\n\x0cListResponse\x12\"\n\x07objects\x18\x01 \x03(\x0b\x32\x11.muster.v1.Object\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\"\x81\x02\n\rDeleteRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12%\n\x04refs\x18\x02 \x03(\x0b\x32\x17.muster.v1.DeleteTarget\x12+\n\x0bpropagation\x18\x03 \x01(\x0e\x32\x16.muster.v1.Propagation\x12\x15\n\rallow_missing\x18\x04 \x01(\x08\x12\r\n\x05\x66orce\x18\x05 \x01(\x08\x12!\n\x14grace_period_seconds\x18\x06 \x01(\x03H\x00\x88\x01\x01\x12\x12\n\nrequest_id\x18\x07 \x01(\t\x12\x15\n\rvalidate_only\x18\x08 \x01(\x08\x42\x17\n\x15_grace_period_seconds\"K\n\x0c\x44\x65leteTarget\x12!\n\x03ref\x18\x01 \x01(\x0b\x32\x14.muster.v1.ObjectRef\x12\x18\n\x10resource_version\x18\x02 \x01(\x03\"N\n\x0e\x44\x65leteResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12*\n\x08outcomes\x18\x02 \x03(\x0e\x32\x18.muster.v1.DeleteOutcome\"\xa1\x01\n\x0cWatchRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\r\n\x05kinds\x18\x02 \x03(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x30\n\x0elabel_selector\x18\x04 \x01(\x0b\x32\x18.muster.v1.LabelSelector\x12\x1a\n\rfrom_revision\x18\x05 \x01(\x03H\x00\x88\x01\x01\x42\x10\n\x0e_from_revision\"c\n\rWatchResponse\x12 \n\x06\x65vents\x18\x01 \x03(\x0b\x32\x10.muster.v1.Event\x12\x10\n\x08revision\x18\x02 \x01(\x03\x12\x1e\n\x16initial_state_complete\x18\x03 \x01(\x08\"N\n\x05\x45vent\x12\"\n\x04type\x18\x01 \x01(\x0e\x32\x14.muster.v1.EventType\x12!\n\x06object\x18\x02 \x01(\x0b\x32\x11.muster.v1.Object\"_\n\x11ReportPodsRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12%\n\x07reports\x18\x02 \x03(\x0b\x32\x14.muster.v1.PodReport\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"\xc2\x01\n\x12ReportPodsResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12*\n\x08outcomes\x18\x02 \x03(\x0e\x32\x18.muster.v1.ReportOutcome\x12=\n\x08messages\x18\x03 \x03(\x0b\x32+.muster.v1.ReportPodsResponse.MessagesEntry\x1a/\n\rMessagesEntry\x12\x0b\n\x03key\x18\x01 \x01(\x05\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x16\n\x14GetServerInfoRequest\"\xb4\x01\n\x15GetServerInfoResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x14\n\x0c\x63\x61pabilities\x18\x02 \x03(\t\x12!\n\x06limits\x18\x03 \x01(\x0b\x32\x11.muster.v1.Limits\x12.\n\reviction_mode\x18\x04 \x01(\x0e\x32\x17.muster.v1.EvictionMode\x12\x10\n\x08profiles\x18\x05 \x03(\t\x12\x0f\n\x07replica\x18\x06 \x01(\t\"<\n\x13ListClustersRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"U\n\x14ListClustersResponse\x12$\n\x08\x63lusters\x18\x01 \x03(\x0b\x32\x12.muster.v1.Cluster\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"R\n\x14\x44\x65leteClusterRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x15\n\rallow_missing\x18\x02 \x01(\x08\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"B\n\x15\x44\x65leteClusterResponse\x12)\n\x07outcome\x18\x01 \x01(\x0e\x32\x18.muster.v1.DeleteOutcome*z\n\x0bPropagation\x12\x1b\n\x17PROPAGATION_UNSPECIFIED\x10\x00\x12\x1a\n\x16PROPAGATION_BACKGROUND\x10\x01\x12\x1a\n\x16PROPAGATION_FOREGROUND\x10\x02\x12\x16\n\x12PROPAGATION_ORPHAN\x10\x03*n\n\tEventType\x12\x1a\n\x16\x45VENT_TYPE_UNSPECIFIED\x10\x00\x12\x14\n\x10\x45VENT_TYPE_ADDED\x10\x01\x12\x17\n\x13\x45VENT_TYPE_MODIFIED\x10\x02\x12\x16\n\x12\x45VENT_TYPE_DELETED\x10\x03\x32\xc8\x05\n\x0e\x43lusterService\x12:\n\x05\x41pply\x12\x17.muster.v1.ApplyRequest\x1a\x18.muster.v1.ApplyResponse\x12J\n\x0b\x41pplyStream\x12\x17.muster.v1.ApplyRequest\x1a\x1e.muster.v1.ApplyStreamResponse(\x01\x30\x01\x12\x34\n\x03Get\x12\x15.muster.v1.GetRequest\x1a\x16.muster.v1.GetResponse\x12\x37\n\x04List\x12\x16.muster.v1.ListRequest\x1a\x17.muster.v1.ListResponse\x12=\n\x06\x44\x65lete\x12\x18.muster.v1.DeleteRequest\x1a\x19.muster.v1.DeleteResponse\x12<\n\x05Watch\x12\x17.muster.v1.WatchRequest\x1a\x18.muster.v1.WatchResponse0\x01\x12I\n\nReportPods\x12\x1c.muster.v1.ReportPodsRequest\x1a\x1d.muster.v1.ReportPodsResponse\x12R\n\rGetServerInfo\x12\x1f.muster.v1.GetServerInfoRequest\x1a .muster.v1.GetServerInfoResponse\x12O\n\x0cListClusters\x12\x1e.muster.v1.ListClustersRequest\x1a\x1f.muster.v1.ListClustersResponse\x12R\n\rDeleteCluster\x12\x1f.muster.v1.DeleteClusterRequest\x1a .muster.v1.DeleteClusterResponseB&Z$muster.dev/client/muster/v1;musterv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,58 +41,58 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._serialized_options = b'Z$muster.dev/client/muster/v1;musterv1'
   _globals['_REPORTPODSRESPONSE_MESSAGESENTRY']._loaded_options = None
   _globals['_REPORTPODSRESPONSE_MESSAGESENTRY']._serialized_options = b'8\001'
-  _globals['_PROPAGATION']._serialized_start=2701
-  _globals['_PROPAGATION']._serialized_end=2823
-  _globals['_EVENTTYPE']._serialized_start=2825
-  _globals['_EVENTTYPE']._serialized_end=2935
-  _globals['_APPLYREQUEST']._serialized_start=169
-  _globals['_APPLYREQUEST']._serialized_end=279
-  _globals['_APPLYRESPONSE']._serialized_start=281
-  _globals['_APPLYRESPONSE']._serialized_end=355
-  _globals['_APPLYRESULT']._serialized_start=358
-  _globals['_APPLYRESULT']._serialized_end=492
-  _globals['_APPLYCOUNTS']._serialized_start=494
-  _globals['_APPLYCOUNTS']._serialized_end=560
-  _globals['_APPLYSTREAMRESPONSE']._serialized_start=562
-  _globals['_APPLYSTREAMRESPONSE']._serialized_end=645
-  _globals['_GETREQUEST']._serialized_start=647
-  _globals['_GETREQUEST']._serialized_end=711
-  _globals['_GETRESPONSE']._serialized_start=713
-  _globals['_GETRESPONSE']._serialized_end=779
-  _globals['_LISTREQUEST']._serialized_start=782
-  _globals['_LISTREQUEST']._serialized_end=1040
-  _globals['_LISTRESPONSE']._serialized_start=1042
-  _globals['_LISTRESPONSE']._serialized_end=1135
-  _globals['_DELETEREQUEST']._serialized_start=1138
-  _globals['_DELETEREQUEST']._serialized_end=1395
-  _globals['_DELETETARGET']._serialized_start=1397
-  _globals['_DELETETARGET']._serialized_end=1472
-  _globals['_DELETERESPONSE']._serialized_start=1474
-  _globals['_DELETERESPONSE']._serialized_end=1552
-  _globals['_WATCHREQUEST']._serialized_start=1555
-  _globals['_WATCHREQUEST']._serialized_end=1716
-  _globals['_WATCHRESPONSE']._serialized_start=1718
-  _globals['_WATCHRESPONSE']._serialized_end=1817
-  _globals['_EVENT']._serialized_start=1819
-  _globals['_EVENT']._serialized_end=1897
-  _globals['_REPORTPODSREQUEST']._serialized_start=1899
-  _globals['_REPORTPODSREQUEST']._serialized_end=1994
-  _globals['_REPORTPODSRESPONSE']._serialized_start=1997
-  _globals['_REPORTPODSRESPONSE']._serialized_end=2191
-  _globals['_REPORTPODSRESPONSE_MESSAGESENTRY']._serialized_start=2144
-  _globals['_REPORTPODSRESPONSE_MESSAGESENTRY']._serialized_end=2191
-  _globals['_GETSERVERINFOREQUEST']._serialized_start=2193
-  _globals['_GETSERVERINFOREQUEST']._serialized_end=2215
-  _globals['_GETSERVERINFORESPONSE']._serialized_start=2218
-  _globals['_GETSERVERINFORESPONSE']._serialized_end=2398
-  _globals['_LISTCLUSTERSREQUEST']._serialized_start=2400
-  _globals['_LISTCLUSTERSREQUEST']._serialized_end=2460
-  _globals['_LISTCLUSTERSRESPONSE']._serialized_start=2462
-  _globals['_LISTCLUSTERSRESPONSE']._serialized_end=2547
-  _globals['_DELETECLUSTERREQUEST']._serialized_start=2549
-  _globals['_DELETECLUSTERREQUEST']._serialized_end=2631
-  _globals['_DELETECLUSTERRESPONSE']._serialized_start=2633
-  _globals['_DELETECLUSTERRESPONSE']._serialized_end=2699
-  _globals['_CLUSTERSERVICE']._serialized_start=2938
-  _globals['_CLUSTERSERVICE']._serialized_end=3650
+  _globals['_PROPAGATION']._serialized_start=2841
+  _globals['_PROPAGATION']._serialized_end=2963
+  _globals['_EVENTTYPE']._serialized_start=2965
+  _globals['_EVENTTYPE']._serialized_end=3075
+  _globals['_APPLYREQUEST']._serialized_start=228
+  _globals['_APPLYREQUEST']._serialized_end=379
+  _globals['_APPLYRESPONSE']._serialized_start=381
+  _globals['_APPLYRESPONSE']._serialized_end=495
+  _globals['_APPLYRESULT']._serialized_start=498
+  _globals['_APPLYRESULT']._serialized_end=632
+  _globals['_APPLYCOUNTS']._serialized_start=634
+  _globals['_APPLYCOUNTS']._serialized_end=700
+  _globals['_APPLYSTREAMRESPONSE']._serialized_start=702
+  _globals['_APPLYSTREAMRESPONSE']._serialized_end=785
+  _globals['_GETREQUEST']._serialized_start=787
+  _globals['_GETREQUEST']._serialized_end=851
+  _globals['_GETRESPONSE']._serialized_start=853
+  _globals['_GETRESPONSE']._serialized_end=919
+  _globals['_LISTREQUEST']._serialized_start=922
+  _globals['_LISTREQUEST']._serialized_end=1180
+  _globals['_LISTRESPONSE']._serialized_start=1182
+  _globals['_LISTRESPONSE']._serialized_end=1275
+  _globals['_DELETEREQUEST']._serialized_start=1278
+  _globals['_DELETEREQUEST']._serialized_end=1535
+  _globals['_DELETETARGET']._serialized_start=1537
+  _globals['_DELETETARGET']._serialized_end=1612
+  _globals['_DELETERESPONSE']._serialized_start=1614
+  _globals['_DELETERESPONSE']._serialized_end=1692
+  _globals['_WATCHREQUEST']._serialized_start=1695
+  _globals['_WATCHREQUEST']._serialized_end=1856
+  _globals['_WATCHRESPONSE']._serialized_start=1858
+  _globals['_WATCHRESPONSE']._serialized_end=1957
+  _globals['_EVENT']._serialized_start=1959
+  _globals['_EVENT']._serialized_end=2037
+  _globals['_REPORTPODSREQUEST']._serialized_start=2039
+  _globals['_REPORTPODSREQUEST']._serialized_end=2134
+  _globals['_REPORTPODSRESPONSE']._serialized_start=2137
+  _globals['_REPORTPODSRESPONSE']._serialized_end=2331
+  _globals['_REPORTPODSRESPONSE_MESSAGESENTRY']._serialized_start=2284
+  _globals['_REPORTPODSRESPONSE_MESSAGESENTRY']._serialized_end=2331
+  _globals['_GETSERVERINFOREQUEST']._serialized_start=2333
+  _globals['_GETSERVERINFOREQUEST']._serialized_end=2355
+  _globals['_GETSERVERINFORESPONSE']._serialized_start=2358
+  _globals['_GETSERVERINFORESPONSE']._serialized_end=2538
+  _globals['_LISTCLUSTERSREQUEST']._serialized_start=2540
+  _globals['_LISTCLUSTERSREQUEST']._serialized_end=2600
+  _globals['_LISTCLUSTERSRESPONSE']._serialized_start=2602
+  _globals['_LISTCLUSTERSRESPONSE']._serialized_end=2687
+  _globals['_DELETECLUSTERREQUEST']._serialized_start=2689
+  _globals['_DELETECLUSTERREQUEST']._serialized_end=2771
+  _globals['_DELETECLUSTERRESPONSE']._serialized_start=2773
+  _globals['_DELETECLUSTERRESPONSE']._serialized_end=2839
+  _globals['_CLUSTERSERVICE']._serialized_start=3078
+  _globals['_CLUSTERSERVICE']._serialized_end=3790
 # @@protoc_insertion_point(module_scope)

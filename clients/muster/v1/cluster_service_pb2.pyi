@@ -5,9 +5,11 @@ ClusterService: the objects of a cluster and what happens to them."""
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from muster.v1 import decision_pb2 as _decision_pb2
 from muster.v1 import meta_pb2 as _meta_pb2
 from muster.v1 import object_pb2 as _object_pb2
 from muster.v1 import outcome_pb2 as _outcome_pb2
@@ -90,6 +92,7 @@ class ApplyRequest(_message.Message):
     OBJECTS_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     VALIDATE_ONLY_FIELD_NUMBER: _builtins.int
+    WAIT_FIELD_NUMBER: _builtins.int
     cluster: _builtins.str
     """DNS label; empty is "default". Created if unknown."""
     request_id: _builtins.str
@@ -100,6 +103,13 @@ class ApplyRequest(_message.Message):
     def objects(self) -> _containers.RepeatedCompositeFieldContainer[_object_pb2.Object]:
         """Required. At most 20 000; each name of a PodBatch counts. The order is the creation order of what is new."""
 
+    @_builtins.property
+    def wait(self) -> _duration_pb2.Duration:
+        """At most 10 min, and not with `validate_only`. Answers as soon as every unit that an object of the call is
+        part of is scheduled, or the time is over: as if Schedule was called with this `wait` for each of them, right
+        behind the Apply. At most 1 000 units: groups that are below no other in the call, and pods without a group.
+        """
+
     def __init__(
         self,
         *,
@@ -107,10 +117,11 @@ class ApplyRequest(_message.Message):
         objects: _abc.Iterable[_object_pb2.Object] | None = ...,
         request_id: _builtins.str = ...,
         validate_only: _builtins.bool = ...,
+        wait: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["wait", b"wait"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cluster", b"cluster", "objects", b"objects", "request_id", b"request_id", "validate_only", b"validate_only"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cluster", b"cluster", "objects", b"objects", "request_id", b"request_id", "validate_only", b"validate_only", "wait", b"wait"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -124,21 +135,29 @@ class ApplyResponse(_message.Message):
 
     REVISION_FIELD_NUMBER: _builtins.int
     RESULTS_FIELD_NUMBER: _builtins.int
+    DECISIONS_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """The revision of the transaction; the present one if nothing changed or `validate_only` was set."""
     @_builtins.property
     def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___ApplyResult]:
         """One per object of the request, in its order."""
 
+    @_builtins.property
+    def decisions(self) -> _containers.RepeatedCompositeFieldContainer[_decision_pb2.Decision]:
+        """With `wait`: the latest outcome of each unit, in the order in which the call names them. Where they would make
+        the response too large, `assignments_omitted` is set. Pods of other schedulers have none.
+        """
+
     def __init__(
         self,
         *,
         revision: _builtins.int = ...,
         results: _abc.Iterable[Global___ApplyResult] | None = ...,
+        decisions: _abc.Iterable[_decision_pb2.Decision] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["results", b"results", "revision", b"revision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["decisions", b"decisions", "results", b"results", "revision", b"revision"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

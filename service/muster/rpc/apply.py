@@ -15,10 +15,12 @@ from grpc import aio
 from muster.engine.api import ApplyAnswer, ApplyCall, ObjectRefusal, SchedulingEngine
 from muster.engine.errors import InvalidArgumentError
 from muster.engine.pod_runs import pod_runs
+from muster.model.meta import ObjectKey
 from muster.model.objects import ClusterObject
 from muster.model.pod import PodBatch
 from muster.rpc.admission import Admission
 from muster.rpc.answers import apply_response
+from muster.rpc.apply_wait import add_decisions, awaited_units, wait_of
 from muster.rpc.codec import ObjectPaths, decode_object, decode_right_pod
 from muster.rpc.limits import APPLY_STREAM_IN_WORK, MAX_OBJECTS, SLICE
 from muster.rpc.replay import AnswerEncoder, apply_identity
@@ -91,9 +93,11 @@ class Applier:
         has_cluster = not faults.violations
         faults.request_id(request.request_id)
         faults.not_empty("objects", len(request.objects))
+        wait_seconds = wait_of(request, faults)
+        units = [] if wait_seconds is None else awaited_units(request, faults)
         identity = None if faults.violations else await apply_identity(method, request, cluster)
         if identity is not None and (kept := await self._engine.find_replay(cluster, identity)) is not None:
-            return _kept(kept)
+            return self._waited(_kept(kept), cluster, units, wait_seconds)
         paths = ObjectPaths(request.objects)
         objects, refusals = await _decoded(request, paths)
         encoder = AnswerEncoder(apply_response(objects))
@@ -109,7 +113,16 @@ class Applier:
         )
         if faults.violations:
             await self._refuse(faults, call, has_cluster=has_cluster)
-        return self._applied(call, encoder)
+        return self._waited(self._applied(call, encoder), cluster, units, wait_seconds)
+
+    async def _waited(
+        self, work: Work, cluster: str, units: Sequence[ObjectKey], wait_seconds: float | None
+    ) -> pb.ApplyResponse:
+        """The response, with what became of the units if the call waits for them; that is never kept for a repeat."""
+        response = await work
+        if wait_seconds is not None:
+            await add_decisions(response, self._engine, cluster, units, wait_seconds)
+        return response
 
     async def _applied(
         self, call: ApplyCall, encoder: AnswerEncoder[ApplyAnswer, pb.ApplyResponse]

@@ -23,17 +23,17 @@ CODE_PREFIX = "DECISION_CODE_"
 MAX_UNITS = 1_000
 
 
-def fitted(cluster: str, record: DecisionRecord) -> decision_pb2.Decision:
-    """The decision, without what would make it larger than a response may be: the columns of pods go first."""
+def fitted(cluster: str, record: DecisionRecord, room: int = PAGE_BYTES) -> decision_pb2.Decision:
+    """The decision, without what would make it larger than its room in a response: the columns of pods go first."""
     decision = encode_decision(cluster, record)
-    if decision.ByteSize() <= PAGE_BYTES:
+    if decision.ByteSize() <= room:
         return decision
     decision.ClearField("assignments")
     decision.assignments_omitted = True
-    if decision.ByteSize() > PAGE_BYTES and decision.HasField("preemption"):
+    if decision.ByteSize() > room and decision.HasField("preemption"):
         decision.preemption.ClearField("reprieved")
         decision.preemption.ClearField("nominations")
-    if decision.ByteSize() > PAGE_BYTES and decision.HasField("result"):
+    if decision.ByteSize() > room and decision.HasField("result"):
         decision.result.ClearField("children")
     return decision
 

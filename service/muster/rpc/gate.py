@@ -32,6 +32,9 @@ Calls of different ones are accepted beside each other, all others one after the
 method the server waits anew for each method that it knows.
 """
 
+WAITING = frozenset({"Apply", "Schedule"})
+"""Methods whose requests may say for how long they wait."""
+
 
 class LookedUp:
     """Stands in for the server where generated code registers a service of few calls: none of its methods is known by name."""
@@ -126,7 +129,7 @@ class Gate:
 
     def _default_seconds(self, method: str, request: Any) -> float:  # noqa: ANN401
         limits = self._admission.limits
-        if method == "Schedule":
+        if method in WAITING:
             return limits.deadline_seconds + max(0.0, float(request.wait.seconds))
         return limits.simulate_seconds if method == "Simulate" else limits.deadline_seconds
 

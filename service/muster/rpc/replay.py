@@ -40,7 +40,10 @@ async def apply_identity(
     """As `identity_of`, for requests so large that other calls must get their turn meanwhile."""
     if not request.request_id:
         return None
-    digest = hashlib.blake2b(f"{cluster} {request.validate_only}".encode(), digest_size=DIGEST_BYTES)
+    head = f"{cluster} {request.validate_only}"
+    if request.HasField("wait"):
+        head += f" {request.wait.seconds} {request.wait.nanos}"
+    digest = hashlib.blake2b(head.encode(), digest_size=DIGEST_BYTES)
     for index, each in enumerate(request.objects, start=1):
         encoded = each.SerializeToString(deterministic=True)
         digest.update(len(encoded).to_bytes(4))

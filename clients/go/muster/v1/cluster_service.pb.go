@@ -11,6 +11,7 @@ package musterv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -147,7 +148,11 @@ type ApplyRequest struct {
 	// Makes the call safe to repeat.
 	RequestId string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// True checks everything and stores nothing.
-	ValidateOnly  bool `protobuf:"varint,4,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
+	ValidateOnly bool `protobuf:"varint,4,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
+	// At most 10 min, and not with `validate_only`. Answers as soon as every unit that an object of the call is
+	// part of is scheduled, or the time is over: as if Schedule was called with this `wait` for each of them, right
+	// behind the Apply. At most 1 000 units: groups that are below no other in the call, and pods without a group.
+	Wait          *durationpb.Duration `protobuf:"bytes,5,opt,name=wait,proto3" json:"wait,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -210,13 +215,23 @@ func (x *ApplyRequest) GetValidateOnly() bool {
 	return false
 }
 
+func (x *ApplyRequest) GetWait() *durationpb.Duration {
+	if x != nil {
+		return x.Wait
+	}
+	return nil
+}
+
 // Response of Apply.
 type ApplyResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The revision of the transaction; the present one if nothing changed or `validate_only` was set.
 	Revision int64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
 	// One per object of the request, in its order.
-	Results       []*ApplyResult `protobuf:"bytes,2,rep,name=results,proto3" json:"results,omitempty"`
+	Results []*ApplyResult `protobuf:"bytes,2,rep,name=results,proto3" json:"results,omitempty"`
+	// With `wait`: the latest outcome of each unit, in the order in which the call names them. Where they would make
+	// the response too large, `assignments_omitted` is set. Pods of other schedulers have none.
+	Decisions     []*Decision `protobuf:"bytes,3,rep,name=decisions,proto3" json:"decisions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -261,6 +276,13 @@ func (x *ApplyResponse) GetRevision() int64 {
 func (x *ApplyResponse) GetResults() []*ApplyResult {
 	if x != nil {
 		return x.Results
+	}
+	return nil
+}
+
+func (x *ApplyResponse) GetDecisions() []*Decision {
+	if x != nil {
+		return x.Decisions
 	}
 	return nil
 }
@@ -1671,16 +1693,18 @@ var File_muster_v1_cluster_service_proto protoreflect.FileDescriptor
 
 const file_muster_v1_cluster_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1fmuster/v1/cluster_service.proto\x12\tmuster.v1\x1a\x14muster/v1/meta.proto\x1a\x16muster/v1/object.proto\x1a\x17muster/v1/outcome.proto\x1a\x1amuster/v1/pod_report.proto\x1a\x16muster/v1/server.proto\"\x99\x01\n" +
+	"\x1fmuster/v1/cluster_service.proto\x12\tmuster.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x18muster/v1/decision.proto\x1a\x14muster/v1/meta.proto\x1a\x16muster/v1/object.proto\x1a\x17muster/v1/outcome.proto\x1a\x1amuster/v1/pod_report.proto\x1a\x16muster/v1/server.proto\"\xc8\x01\n" +
 	"\fApplyRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12+\n" +
 	"\aobjects\x18\x02 \x03(\v2\x11.muster.v1.ObjectR\aobjects\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\x12#\n" +
-	"\rvalidate_only\x18\x04 \x01(\bR\fvalidateOnly\"]\n" +
+	"\rvalidate_only\x18\x04 \x01(\bR\fvalidateOnly\x12-\n" +
+	"\x04wait\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04wait\"\x90\x01\n" +
 	"\rApplyResponse\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x03R\brevision\x120\n" +
-	"\aresults\x18\x02 \x03(\v2\x16.muster.v1.ApplyResultR\aresults\"\xad\x01\n" +
+	"\aresults\x18\x02 \x03(\v2\x16.muster.v1.ApplyResultR\aresults\x121\n" +
+	"\tdecisions\x18\x03 \x03(\v2\x13.muster.v1.DecisionR\tdecisions\"\xad\x01\n" +
 	"\vApplyResult\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.muster.v1.ApplyOutcomeR\aoutcome\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12)\n" +
@@ -1848,67 +1872,71 @@ var file_muster_v1_cluster_service_proto_goTypes = []any{
 	(*DeleteClusterResponse)(nil), // 24: muster.v1.DeleteClusterResponse
 	nil,                           // 25: muster.v1.ReportPodsResponse.MessagesEntry
 	(*Object)(nil),                // 26: muster.v1.Object
-	(ApplyOutcome)(0),             // 27: muster.v1.ApplyOutcome
-	(*ObjectRef)(nil),             // 28: muster.v1.ObjectRef
-	(*LabelSelector)(nil),         // 29: muster.v1.LabelSelector
-	(DeleteOutcome)(0),            // 30: muster.v1.DeleteOutcome
-	(*PodReport)(nil),             // 31: muster.v1.PodReport
-	(ReportOutcome)(0),            // 32: muster.v1.ReportOutcome
-	(*Limits)(nil),                // 33: muster.v1.Limits
-	(EvictionMode)(0),             // 34: muster.v1.EvictionMode
-	(*Cluster)(nil),               // 35: muster.v1.Cluster
+	(*durationpb.Duration)(nil),   // 27: google.protobuf.Duration
+	(*Decision)(nil),              // 28: muster.v1.Decision
+	(ApplyOutcome)(0),             // 29: muster.v1.ApplyOutcome
+	(*ObjectRef)(nil),             // 30: muster.v1.ObjectRef
+	(*LabelSelector)(nil),         // 31: muster.v1.LabelSelector
+	(DeleteOutcome)(0),            // 32: muster.v1.DeleteOutcome
+	(*PodReport)(nil),             // 33: muster.v1.PodReport
+	(ReportOutcome)(0),            // 34: muster.v1.ReportOutcome
+	(*Limits)(nil),                // 35: muster.v1.Limits
+	(EvictionMode)(0),             // 36: muster.v1.EvictionMode
+	(*Cluster)(nil),               // 37: muster.v1.Cluster
 }
 var file_muster_v1_cluster_service_proto_depIdxs = []int32{
 	26, // 0: muster.v1.ApplyRequest.objects:type_name -> muster.v1.Object
-	4,  // 1: muster.v1.ApplyResponse.results:type_name -> muster.v1.ApplyResult
-	27, // 2: muster.v1.ApplyResult.outcome:type_name -> muster.v1.ApplyOutcome
-	5,  // 3: muster.v1.ApplyResult.counts:type_name -> muster.v1.ApplyCounts
-	3,  // 4: muster.v1.ApplyStreamResponse.response:type_name -> muster.v1.ApplyResponse
-	28, // 5: muster.v1.GetRequest.ref:type_name -> muster.v1.ObjectRef
-	26, // 6: muster.v1.GetResponse.object:type_name -> muster.v1.Object
-	29, // 7: muster.v1.ListRequest.label_selector:type_name -> muster.v1.LabelSelector
-	28, // 8: muster.v1.ListRequest.group:type_name -> muster.v1.ObjectRef
-	26, // 9: muster.v1.ListResponse.objects:type_name -> muster.v1.Object
-	12, // 10: muster.v1.DeleteRequest.refs:type_name -> muster.v1.DeleteTarget
-	0,  // 11: muster.v1.DeleteRequest.propagation:type_name -> muster.v1.Propagation
-	28, // 12: muster.v1.DeleteTarget.ref:type_name -> muster.v1.ObjectRef
-	30, // 13: muster.v1.DeleteResponse.outcomes:type_name -> muster.v1.DeleteOutcome
-	29, // 14: muster.v1.WatchRequest.label_selector:type_name -> muster.v1.LabelSelector
-	16, // 15: muster.v1.WatchResponse.events:type_name -> muster.v1.Event
-	1,  // 16: muster.v1.Event.type:type_name -> muster.v1.EventType
-	26, // 17: muster.v1.Event.object:type_name -> muster.v1.Object
-	31, // 18: muster.v1.ReportPodsRequest.reports:type_name -> muster.v1.PodReport
-	32, // 19: muster.v1.ReportPodsResponse.outcomes:type_name -> muster.v1.ReportOutcome
-	25, // 20: muster.v1.ReportPodsResponse.messages:type_name -> muster.v1.ReportPodsResponse.MessagesEntry
-	33, // 21: muster.v1.GetServerInfoResponse.limits:type_name -> muster.v1.Limits
-	34, // 22: muster.v1.GetServerInfoResponse.eviction_mode:type_name -> muster.v1.EvictionMode
-	35, // 23: muster.v1.ListClustersResponse.clusters:type_name -> muster.v1.Cluster
-	30, // 24: muster.v1.DeleteClusterResponse.outcome:type_name -> muster.v1.DeleteOutcome
-	2,  // 25: muster.v1.ClusterService.Apply:input_type -> muster.v1.ApplyRequest
-	2,  // 26: muster.v1.ClusterService.ApplyStream:input_type -> muster.v1.ApplyRequest
-	7,  // 27: muster.v1.ClusterService.Get:input_type -> muster.v1.GetRequest
-	9,  // 28: muster.v1.ClusterService.List:input_type -> muster.v1.ListRequest
-	11, // 29: muster.v1.ClusterService.Delete:input_type -> muster.v1.DeleteRequest
-	14, // 30: muster.v1.ClusterService.Watch:input_type -> muster.v1.WatchRequest
-	17, // 31: muster.v1.ClusterService.ReportPods:input_type -> muster.v1.ReportPodsRequest
-	19, // 32: muster.v1.ClusterService.GetServerInfo:input_type -> muster.v1.GetServerInfoRequest
-	21, // 33: muster.v1.ClusterService.ListClusters:input_type -> muster.v1.ListClustersRequest
-	23, // 34: muster.v1.ClusterService.DeleteCluster:input_type -> muster.v1.DeleteClusterRequest
-	3,  // 35: muster.v1.ClusterService.Apply:output_type -> muster.v1.ApplyResponse
-	6,  // 36: muster.v1.ClusterService.ApplyStream:output_type -> muster.v1.ApplyStreamResponse
-	8,  // 37: muster.v1.ClusterService.Get:output_type -> muster.v1.GetResponse
-	10, // 38: muster.v1.ClusterService.List:output_type -> muster.v1.ListResponse
-	13, // 39: muster.v1.ClusterService.Delete:output_type -> muster.v1.DeleteResponse
-	15, // 40: muster.v1.ClusterService.Watch:output_type -> muster.v1.WatchResponse
-	18, // 41: muster.v1.ClusterService.ReportPods:output_type -> muster.v1.ReportPodsResponse
-	20, // 42: muster.v1.ClusterService.GetServerInfo:output_type -> muster.v1.GetServerInfoResponse
-	22, // 43: muster.v1.ClusterService.ListClusters:output_type -> muster.v1.ListClustersResponse
-	24, // 44: muster.v1.ClusterService.DeleteCluster:output_type -> muster.v1.DeleteClusterResponse
-	35, // [35:45] is the sub-list for method output_type
-	25, // [25:35] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	27, // 1: muster.v1.ApplyRequest.wait:type_name -> google.protobuf.Duration
+	4,  // 2: muster.v1.ApplyResponse.results:type_name -> muster.v1.ApplyResult
+	28, // 3: muster.v1.ApplyResponse.decisions:type_name -> muster.v1.Decision
+	29, // 4: muster.v1.ApplyResult.outcome:type_name -> muster.v1.ApplyOutcome
+	5,  // 5: muster.v1.ApplyResult.counts:type_name -> muster.v1.ApplyCounts
+	3,  // 6: muster.v1.ApplyStreamResponse.response:type_name -> muster.v1.ApplyResponse
+	30, // 7: muster.v1.GetRequest.ref:type_name -> muster.v1.ObjectRef
+	26, // 8: muster.v1.GetResponse.object:type_name -> muster.v1.Object
+	31, // 9: muster.v1.ListRequest.label_selector:type_name -> muster.v1.LabelSelector
+	30, // 10: muster.v1.ListRequest.group:type_name -> muster.v1.ObjectRef
+	26, // 11: muster.v1.ListResponse.objects:type_name -> muster.v1.Object
+	12, // 12: muster.v1.DeleteRequest.refs:type_name -> muster.v1.DeleteTarget
+	0,  // 13: muster.v1.DeleteRequest.propagation:type_name -> muster.v1.Propagation
+	30, // 14: muster.v1.DeleteTarget.ref:type_name -> muster.v1.ObjectRef
+	32, // 15: muster.v1.DeleteResponse.outcomes:type_name -> muster.v1.DeleteOutcome
+	31, // 16: muster.v1.WatchRequest.label_selector:type_name -> muster.v1.LabelSelector
+	16, // 17: muster.v1.WatchResponse.events:type_name -> muster.v1.Event
+	1,  // 18: muster.v1.Event.type:type_name -> muster.v1.EventType
+	26, // 19: muster.v1.Event.object:type_name -> muster.v1.Object
+	33, // 20: muster.v1.ReportPodsRequest.reports:type_name -> muster.v1.PodReport
+	34, // 21: muster.v1.ReportPodsResponse.outcomes:type_name -> muster.v1.ReportOutcome
+	25, // 22: muster.v1.ReportPodsResponse.messages:type_name -> muster.v1.ReportPodsResponse.MessagesEntry
+	35, // 23: muster.v1.GetServerInfoResponse.limits:type_name -> muster.v1.Limits
+	36, // 24: muster.v1.GetServerInfoResponse.eviction_mode:type_name -> muster.v1.EvictionMode
+	37, // 25: muster.v1.ListClustersResponse.clusters:type_name -> muster.v1.Cluster
+	32, // 26: muster.v1.DeleteClusterResponse.outcome:type_name -> muster.v1.DeleteOutcome
+	2,  // 27: muster.v1.ClusterService.Apply:input_type -> muster.v1.ApplyRequest
+	2,  // 28: muster.v1.ClusterService.ApplyStream:input_type -> muster.v1.ApplyRequest
+	7,  // 29: muster.v1.ClusterService.Get:input_type -> muster.v1.GetRequest
+	9,  // 30: muster.v1.ClusterService.List:input_type -> muster.v1.ListRequest
+	11, // 31: muster.v1.ClusterService.Delete:input_type -> muster.v1.DeleteRequest
+	14, // 32: muster.v1.ClusterService.Watch:input_type -> muster.v1.WatchRequest
+	17, // 33: muster.v1.ClusterService.ReportPods:input_type -> muster.v1.ReportPodsRequest
+	19, // 34: muster.v1.ClusterService.GetServerInfo:input_type -> muster.v1.GetServerInfoRequest
+	21, // 35: muster.v1.ClusterService.ListClusters:input_type -> muster.v1.ListClustersRequest
+	23, // 36: muster.v1.ClusterService.DeleteCluster:input_type -> muster.v1.DeleteClusterRequest
+	3,  // 37: muster.v1.ClusterService.Apply:output_type -> muster.v1.ApplyResponse
+	6,  // 38: muster.v1.ClusterService.ApplyStream:output_type -> muster.v1.ApplyStreamResponse
+	8,  // 39: muster.v1.ClusterService.Get:output_type -> muster.v1.GetResponse
+	10, // 40: muster.v1.ClusterService.List:output_type -> muster.v1.ListResponse
+	13, // 41: muster.v1.ClusterService.Delete:output_type -> muster.v1.DeleteResponse
+	15, // 42: muster.v1.ClusterService.Watch:output_type -> muster.v1.WatchResponse
+	18, // 43: muster.v1.ClusterService.ReportPods:output_type -> muster.v1.ReportPodsResponse
+	20, // 44: muster.v1.ClusterService.GetServerInfo:output_type -> muster.v1.GetServerInfoResponse
+	22, // 45: muster.v1.ClusterService.ListClusters:output_type -> muster.v1.ListClustersResponse
+	24, // 46: muster.v1.ClusterService.DeleteCluster:output_type -> muster.v1.DeleteClusterResponse
+	37, // [37:47] is the sub-list for method output_type
+	27, // [27:37] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_muster_v1_cluster_service_proto_init() }
@@ -1916,6 +1944,7 @@ func file_muster_v1_cluster_service_proto_init() {
 	if File_muster_v1_cluster_service_proto != nil {
 		return
 	}
+	file_muster_v1_decision_proto_init()
 	file_muster_v1_meta_proto_init()
 	file_muster_v1_object_proto_init()
 	file_muster_v1_outcome_proto_init()

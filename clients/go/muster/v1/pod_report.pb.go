@@ -172,7 +172,7 @@ func (*PodReport_PhaseChanged) isPodReport_Report() {}
 
 func (*PodReport_Removed) isPodReport_Report() {}
 
-// The pod is bound.
+// The pod is bound: a fact, which wins. STALE for a pod that has ended on another node.
 type PodBound struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. The node that it is bound to.

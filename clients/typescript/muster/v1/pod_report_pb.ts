@@ -91,7 +91,7 @@ export const PodReportSchema: GenMessage<PodReport> = /*@__PURE__*/
   messageDesc(file_muster_v1_pod_report, 0);
 
 /**
- * The pod is bound.
+ * The pod is bound: a fact, which wins. STALE for a pod that has ended on another node.
  *
  * @generated from message muster.v1.PodBound
  */
