@@ -47,6 +47,23 @@ def test_a_dry_run_stores_nothing(command: Command, manifests: Path) -> None:
     assert command.json("get", "podgroups")["objects"] == []
 
 
+def test_apply_that_waits_says_what_was_decided(command: Command, manifests: Path) -> None:
+    result = command("apply", "-f", str(manifests), "--wait", "30s")
+
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[-1] == "podgroup/crew scheduled: 2 pods on machine (2)"
+
+
+def test_apply_that_waits_in_vain_is_exit_status_1(command: Command) -> None:
+    result = command(
+        "apply", "-f", "-", "--wait", "100ms", text=GANG.replace("requests: {cpu: 1}", "requests: {cpu: 3}")
+    )
+
+    assert result.exit_code == 1
+    assert "podgroup/crew created" in result.stdout
+    assert "podgroup/crew unschedulable" in result.stdout
+
+
 def test_a_refused_apply_names_every_field_and_where_it_stands(command: Command) -> None:
     text = GANG.replace("minCount: 2", "minCount: 0").replace("cpu: 4", "cpu: -4")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
+from datetime import timedelta
 
 import click
 from google.protobuf.message import Message
@@ -16,6 +17,7 @@ from muster.cli.kinds import kind_of, kinds_of, metadata_of, ref, ref_of, shown_
 from muster.cli.object_tables import object_table, pod_state
 from muster.cli.output import print_line, print_message, progress, show
 from muster.cli.session import JSON, TABLE, YAML, Session, call, client_command
+from muster.cli.units import SCHEDULED, Duration, exit_unless
 from muster.client.client import Client
 from muster.client.manifest_kinds import CLUSTER_SCOPED, KINDS
 from muster.client.manifest_writer import write_manifests
@@ -56,8 +58,20 @@ DECISIONS = "decisions"
 @click.option(
     "--match-version", is_flag=True, help="Refuse objects that changed since their resourceVersion."
 )
+@click.option(
+    "--wait",
+    type=Duration(),
+    metavar="TIME",
+    help="Show what was decided on the units, for this long until they are scheduled, such as 30s; status 1 if one is not.",
+)
 def apply(
-    session: Session, paths: Sequence[str], *, dry_run: bool, strict: bool, match_version: bool
+    session: Session,
+    paths: Sequence[str],
+    *,
+    dry_run: bool,
+    strict: bool,
+    match_version: bool,
+    wait: timedelta | None,
 ) -> None:
     """Store the objects of Kubernetes manifests, all or none."""
     manifests = call(session, lambda _: _read(paths, strict=strict, match_version=match_version))
@@ -67,11 +81,18 @@ def apply(
         click.echo(f"note: {dropped}", err=True)
     objects = [_in_namespace(each, session.namespace) for each in manifests.objects]
     requests = [ApplyRequest(objects=part, validate_only=dry_run) for part in _parts(objects)]
+    if wait is not None:
+        if len(requests) > 1:
+            raise click.UsageError("--wait is for objects that fit in one call")
+        requests[0].wait.FromTimedelta(wait)
     response = call(session, lambda client: _apply_all(client, requests), manifests.origins)
     if session.output != TABLE:
         print_message(response, session.output)
-        return
-    _show_results(objects, response.results, " (dry run)" if dry_run else "")
+    else:
+        _show_results(objects, response.results, " (dry run)" if dry_run else "")
+        for decision in response.decisions:
+            show(decision_line(decision))
+    exit_unless(all(each.code in SCHEDULED for each in response.decisions))
 
 
 async def _read(paths: Sequence[str], *, strict: bool, match_version: bool) -> Manifests:
@@ -110,6 +131,7 @@ async def _apply_all(client: Client, requests: Sequence[ApplyRequest]) -> ApplyR
             answer = await client.apply(request)
             response.revision = answer.revision
             response.results.extend(answer.results)
+            response.decisions.extend(answer.decisions)
             bar.advance(applying, len(request.objects))
     return response
 
