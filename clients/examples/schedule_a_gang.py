@@ -1,6 +1,6 @@
 """Schedules a gang with nothing but the generated stubs.
 
-Stores a node, a PodGroup and its pods in one call, waits for the decision and prints where the pods go. Needs a server:
+Stores a node, a PodGroup and its pods in one call, which waits for the decision, and prints where the pods go. Needs a server:
 `muster serve`, then `python clients/examples/schedule_a_gang.py [ADDRESS]`.
 """
 
@@ -9,20 +9,20 @@ from __future__ import annotations
 import sys
 
 import grpc
+from google.protobuf.duration_pb2 import Duration
 
 from muster.v1.cluster_service_pb2 import ApplyRequest
 from muster.v1.cluster_service_pb2_grpc import ClusterServiceStub
 from muster.v1.decision_pb2 import DecisionCode
-from muster.v1.meta_pb2 import ObjectMeta, ObjectRef
+from muster.v1.meta_pb2 import ObjectMeta
 from muster.v1.node_pb2 import Node, NodeStatus
 from muster.v1.object_pb2 import Object
 from muster.v1.pod_group_pb2 import GangSchedulingPolicy, PodGroup, PodGroupSchedulingPolicy, PodGroupSpec
 from muster.v1.pod_pb2 import Container, Pod, PodBatch, PodSchedulingGroup, PodSpec, ResourceRequirements
-from muster.v1.scheduler_service_pb2 import ScheduleRequest
-from muster.v1.scheduler_service_pb2_grpc import SchedulerServiceStub
 
 CLUSTER = "example-gang"
 PODS = 4
+WAIT_SECONDS = 30
 
 
 def gang() -> list[Object]:
@@ -51,10 +51,8 @@ def gang() -> list[Object]:
 def main(address: str) -> int:
     """Prints the placement; the exit status is 1 if the gang was not scheduled."""
     with grpc.insecure_channel(address) as channel:
-        ClusterServiceStub(channel).Apply(ApplyRequest(cluster=CLUSTER, objects=gang()))
-        unit = ObjectRef(kind="PodGroup", name="gang")
-        answer = SchedulerServiceStub(channel).Schedule(ScheduleRequest(cluster=CLUSTER, unit=unit))
-    decision = answer.decision
+        request = ApplyRequest(cluster=CLUSTER, objects=gang(), wait=Duration(seconds=WAIT_SECONDS))
+        [decision] = ClusterServiceStub(channel).Apply(request).decisions
     print(DecisionCode.Name(decision.code), decision.message)  # noqa: T201
     for pod, index in zip(decision.assignments.pods, decision.assignments.node_index, strict=True):
         print(f"{pod} -> {decision.assignments.nodes[index]}")  # noqa: T201

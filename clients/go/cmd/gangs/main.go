@@ -90,26 +90,24 @@ func (seen *outcomes) client(server, cluster string, number int, end time.Time) 
 	}
 }
 
-// bind applies a gang and waits until it is bound.
+// bind applies a gang, in a call that ends once it is bound.
 func bind(connection *grpc.ClientConn, cluster, name string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*wait)
 	defer cancel()
-	apply := &musterv1.ApplyRequest{Cluster: cluster, Objects: gang(name)}
-	if _, err := musterv1.NewClusterServiceClient(connection).Apply(ctx, apply); err != nil {
-		return err
-	}
-	response, err := musterv1.NewSchedulerServiceClient(connection).Schedule(ctx, &musterv1.ScheduleRequest{
+	response, err := musterv1.NewClusterServiceClient(connection).Apply(ctx, &musterv1.ApplyRequest{
 		Cluster: cluster,
-		Unit:    &musterv1.ObjectRef{Kind: "PodGroup", Name: name},
+		Objects: gang(name),
 		Wait:    durationpb.New(wait),
 	})
 	if err != nil {
 		return err
 	}
-	if code := response.GetDecision().GetCode(); code != musterv1.DecisionCode_DECISION_CODE_SCHEDULED {
-		return fmt.Errorf("%s: %s", name, code)
+	for _, decision := range response.GetDecisions() {
+		if decision.GetCode() == musterv1.DecisionCode_DECISION_CODE_SCHEDULED {
+			return nil
+		}
 	}
-	return nil
+	return fmt.Errorf("%s is not scheduled: %v", name, response.GetDecisions())
 }
 
 func (seen *outcomes) add(took time.Duration, err error) {
