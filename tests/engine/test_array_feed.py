@@ -136,3 +136,50 @@ def test_what_was_assumed_is_confirmed_though_the_next_pods_kind_is_announced_be
     assert snapshot.pods.place(0)[0] == index
     assert len(snapshot.signatures) == 2
     assert snapshot.changes.position == before
+
+
+def relabelled(pod: Pod, value: str) -> Pod:
+    return replace(pod, labels={"own": value})
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_pods_that_are_read_otherwise_count_once_however_often_that_was_before_a_flush(
+    *, at_once: bool
+) -> None:
+    feed, plain = feed_with_a_node(), feed_with_a_node()
+    feed.node_changed(None, dsl.node("m", "64", pods=1000))
+    plain.node_changed(None, dsl.node("m", "64", pods=1000))
+    pods = [bound(ordinal) for ordinal in range(4)]
+    feed.pods_bound(pods[:2])
+    for pod in pods[2:]:
+        feed.pod_changed(None, pod)
+    feed.flush()
+
+    for value in ("a", "b"):
+        changed = [relabelled(pod, value) for pod in pods]
+        for old, new in zip(pods, changed, strict=True):
+            feed.pod_changed(old, new)
+        pods = changed
+        if not at_once:
+            feed.flush()
+    moved = [replace(pods[0], node_name="m"), replace(pods[1], deletion_us=5), *pods[2:]]
+    for old, new in zip(pods, moved, strict=True):
+        feed.pod_changed(old, new)
+
+    for pod in moved:
+        plain.pod_changed(None, pod)
+    assert meaning(feed.flush()) == meaning(plain.flush())
+    assert feed.snapshot.nodes.free.tolist() == plain.snapshot.nodes.free.tolist()
+    assert [sum(each.values()) for each in feed.snapshot.pods.counts.values()] == [4]
+
+
+def test_many_pods_that_are_read_otherwise_are_one_delta() -> None:
+    feed = feed_with_a_node()
+    pods = [bound(ordinal) for ordinal in range(50)]
+    feed.pods_bound(pods)
+    feed.subscribe()
+
+    for pod in pods:
+        feed.pod_changed(pod, relabelled(pod, "a"))
+
+    assert [type(each).__name__ for each in feed.take_deltas()] == ["SignaturesAdded", "PodsBound"]

@@ -48,6 +48,7 @@ class ArrayFeed:
         self._bound: list[int] = []
         self._bound_signatures: list[int] = []
         self._bound_nodes: list[str] = []
+        self._open: set[int] = set()
         self._unbound: list[int] = []
         self._outbox: list[Delta] | None = None
         self._behind = 0
@@ -110,8 +111,7 @@ class ArrayFeed:
         before, after = self.signatures.intern(old), self.signatures.intern(new)
         moved = old.node_name != new.node_name
         if moved or before != after:
-            self._unbind(old.ordinal)
-            self._bind(new, after)
+            self._rebind(new, after)
         if new.is_leaving and (moved or before != after or not old.is_leaving):
             self._append(PodsLeaving((new.ordinal,)))
         if moved:
@@ -214,6 +214,16 @@ class ArrayFeed:
         self._bound_signatures.append(signature)
         self._bound_nodes.append(pod.node_name)
 
+    def _rebind(self, pod: Pod, signature: int) -> None:
+        """A bound pod takes other room, or is read otherwise: what the snapshot binds again it takes back first.
+
+        That it does once for all pods of a delta, so none may be in it twice.
+        """
+        self._open.update(self._bound[len(self._open) :])
+        if pod.ordinal in self._open:
+            self._close_bound()
+        self._bind(pod, signature)
+
     def _unbind(self, ordinal: int) -> None:
         self._close_bound()
         self._unbound.append(ordinal)
@@ -229,6 +239,7 @@ class ArrayFeed:
             ids, signatures, nodes = self._bound, self._bound_signatures, self._bound_nodes
             self._pending.append(PodsBound(tuple(ids), tuple(signatures), tuple(nodes)))
             self._bound, self._bound_signatures, self._bound_nodes = [], [], []
+            self._open.clear()
 
     def _close_unbound(self) -> None:
         if self._unbound:
