@@ -146,7 +146,10 @@ class Engine:
 
     async def get(self, cluster: str, key: ObjectKey) -> tuple[ClusterObject, int]:
         service = self._service(cluster)
-        found, revision = service.cluster.state.get(key), service.cluster.state.revision
+        found, durable = service.cluster.state.get(key), service.revisions.durable_revision
+        if found is not None and found.resource_version <= durable:
+            return found, durable
+        revision = service.cluster.state.revision
         await service.durable()
         if found is None:
             raise NotFoundError("OBJECT_NOT_FOUND", f"{key} does not exist", [(key.kind, str(key))])

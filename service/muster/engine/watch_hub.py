@@ -135,6 +135,11 @@ class RevisionFeed:
             revision, read_log, lambda entry: 1 + len(entry.changes), most_changes
         )
 
+    @property
+    def durable_revision(self) -> int:
+        """Everything up to here is durable."""
+        return self._ring.end
+
     def publish(self, entries: Iterable[LogEntry]) -> None:
         """Durable revisions, in order."""
         self._ring.publish(entries)

@@ -1,0 +1,107 @@
+"""Get beside a transaction that is on its way: what is durable is told at once, all else once it is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+
+from muster.engine.api import ApplyCall, DeleteCall, DeleteRef
+from muster.engine.engine import Engine
+from muster.engine.errors import NotFoundError, UnavailableError
+from muster.engine.registry import EngineOptions
+from muster.engine.telemetry_port import NullTelemetry
+from muster.model.objects import ClusterObject
+from tests.engine.counting_store import SOON, CountingStore
+from tests.engine.tree_cluster import PROFILE, node
+from tests.fakes.clock import FakeClock
+from tests.fakes.ids import FakeIds
+
+KEPT, OTHER = node("kept"), node("other")
+
+
+@pytest.fixture
+def store(sqlite_database: str) -> CountingStore:
+    return CountingStore(sqlite_database)
+
+
+@pytest.fixture
+async def engine(store: CountingStore, clock: FakeClock) -> AsyncIterator[Engine]:
+    """Holds two nodes, and then no transaction ends until the test says so."""
+    profiles = {PROFILE.name: PROFILE}
+    made = Engine(store, clock, FakeIds(), profiles, NullTelemetry(), EngineOptions(workers=0))
+    await made.start()
+    await apply(made, KEPT, OTHER)
+    store.forget()
+    store.may_commit.clear()
+    yield made
+    store.may_commit.set()
+    await made.drain()
+
+
+async def apply(engine: Engine, *sent: ClusterObject) -> None:
+    await engine.apply(ApplyCall("default", sent, [f"objects[{i}]." for i in range(len(sent))]))
+
+
+async def delete(engine: Engine, gone: ClusterObject) -> None:
+    await engine.delete(DeleteCall("default", [DeleteRef(gone.key)]))
+
+
+async def test_an_object_that_is_durable_is_told_at_once(engine: Engine, store: CountingStore) -> None:
+    writing = asyncio.create_task(apply(engine, replace(OTHER, labels={"a": "b"})))
+    await store.until_committing()
+
+    async with asyncio.timeout(SOON / 2):
+        found, revision = await engine.get("default", KEPT.key)
+
+    assert (found.name, revision, writing.done()) == ("kept", 1, False)
+    store.may_commit.set()
+    await writing
+    assert (await engine.get("default", KEPT.key))[1] == 2
+
+
+async def test_a_change_is_told_once_it_is_durable(engine: Engine, store: CountingStore) -> None:
+    writing = asyncio.create_task(apply(engine, replace(OTHER, labels={"a": "b"})))
+    await store.until_committing()
+    reading = asyncio.create_task(engine.get("default", OTHER.key))
+    await asyncio.sleep(0.01)
+    told_before = reading.done()
+
+    store.may_commit.set()
+
+    found, revision = await reading
+    await writing
+    assert (told_before, found.labels, revision) == (False, {"a": "b"}, 2)
+
+
+async def test_that_an_object_is_gone_is_told_once_that_is_durable(
+    engine: Engine, store: CountingStore
+) -> None:
+    deleting = asyncio.create_task(delete(engine, OTHER))
+    await store.until_committing()
+    reading = asyncio.create_task(engine.get("default", OTHER.key))
+    await asyncio.sleep(0.01)
+    told_before = reading.done()
+
+    store.may_commit.set()
+
+    await deleting
+    assert not told_before
+    with pytest.raises(NotFoundError):
+        await reading
+
+
+async def test_a_change_that_is_lost_is_never_told(engine: Engine, store: CountingStore) -> None:
+    writing = asyncio.create_task(apply(engine, replace(OTHER, labels={"a": "b"})))
+    await store.until_committing()
+    reading = asyncio.create_task(engine.get("default", OTHER.key))
+    await asyncio.sleep(0.01)
+
+    store.refuses = True
+    store.may_commit.set()
+
+    for asked in (writing, reading):
+        with pytest.raises(UnavailableError):
+            await asked
