@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from muster.core.framework import NodeFilter, ReservationSettings
 from muster.engine.api import PhaseChanged, PodReport, ReportCall
-from muster.engine.overlay import finished
 from muster.engine.reports import report
 from muster.engine.reservations import Reservation
 from muster.engine.reserving import Reserver
+from muster.engine.slices import finished
 from muster.engine.worker_pool import WorkerPool
 from muster.model.group import PodGroup
 from muster.model.objects import ClusterObject

@@ -183,3 +183,37 @@ def test_many_pods_that_are_read_otherwise_are_one_delta() -> None:
         feed.pod_changed(pod, relabelled(pod, "a"))
 
     assert [type(each).__name__ for each in feed.take_deltas()] == ["SignaturesAdded", "PodsBound"]
+
+
+def test_what_is_taken_in_a_few_at_a_time_is_what_a_flush_takes_in() -> None:
+    feed, plain = feed_with_a_node(), feed_with_a_node()
+    replica: Snapshot = pickle.loads(pickle.dumps(feed.subscribe()))  # noqa: S301 - our own
+    for each in (feed, plain):
+        for number in range(250):
+            each.node_changed(None, dsl.node(f"n-{number}", "4"))
+            each.pod_changed(None, replace(bound(number), node_name=f"n-{number}"))
+
+    steps = 0
+    while feed.is_far_behind:
+        feed.take_in(70)
+        steps += 1
+
+    assert steps > 1
+    assert state_of(feed.flush()) == state_of(plain.flush())
+    for delta in feed.take_deltas():
+        replica.apply(delta)
+    assert state_of(replica) == state_of(feed.snapshot)
+
+
+def test_taking_in_leaves_nothing_assumed_that_was_not_bound() -> None:
+    feed = feed_with_a_node()
+    index = feed.signature_of(bound(0))
+    snapshot = feed.flush()
+    free = snapshot.nodes.free.tolist()
+    snapshot.assume(index, snapshot.nodes.slots_of(["n"])[0].item())
+    feed.node_changed(None, dsl.node("m", "4"))
+
+    feed.take_in(10)
+
+    assert not snapshot.has_assumptions
+    assert [row[:1] for row in snapshot.nodes.free.tolist()] == [row[:1] for row in free]

@@ -148,12 +148,12 @@ def outcome(sent: Sent, stored: Sequence[Pod], *, in_runs: bool) -> tuple[object
     call = ApplyCall("default", sent, paths, refusals, runs=pod_runs(sent) if in_runs else ())
     faults = asyncio.run(stateless_faults(call, Rules()))
     mutation = Mutation(small.cluster, small.now_us)
-    plan = ApplyPlan(small.cluster, call, mutation, FakeIds())
+    plan = ApplyPlan(small.cluster, call, small.now_us, FakeIds())
     try:
-        admitted = plan.admit(faults)
+        admitted = asyncio.run(plan.admit(faults))
     except Refusal as refusal:
         return type(refusal), vars(refusal)
-    plan.write(admitted)
+    plan.write(admitted, mutation)
     mutation.finish()
     writes = small.cluster.writes()
     return answer_of(call, admitted, mutation.revision), writes.puts, writes.entries

@@ -6,7 +6,6 @@ immutable, stale, being deleted, given twice in the call, or its own owner.
 
 from __future__ import annotations
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,6 +18,7 @@ from muster.engine.cluster import Cluster
 from muster.engine.errors import ConflictError, FailedPreconditionError, InvalidArgumentError, Precondition
 from muster.engine.mutation import Mutation
 from muster.engine.ports import Ids
+from muster.engine.slices import OBJECTS_A_SLICE, give_way
 from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
 from muster.model.meta import COMPOSITE_POD_GROUP, POD_GROUP, ObjectKey
 from muster.model.names import DEFAULT_NAMESPACE
@@ -52,31 +52,33 @@ _NewRun = tuple[Pod, Sequence[Pod]]
 """What new pods are to be made of, and the pods."""
 
 _MARKED = ("OBJECT_DELETING",)
-SLICE = 500
 
 
 class ApplyPlan:
-    """The admission of one call. Nothing changes before `write`."""
+    """The admission of one call to the next revision of a cluster. Nothing changes before `write`."""
 
-    def __init__(self, cluster: Cluster, call: ApplyCall, mutation: Mutation, ids: Ids) -> None:
-        self._cluster = cluster
+    def __init__(self, cluster: Cluster, call: ApplyCall, now_us: int, ids: Ids) -> None:
+        self.cluster = cluster
+        self.revision = cluster.state.revision + 1
         self._known_pod = cluster.state.pod
         self._call = call
-        self._mutation = mutation
         self._seen = CallObjects()
         self._faults: list[Violation] = []
         self._conflicts: list[Conflict] = []
         self._context = AdmissionContext(
-            revision=mutation.revision,
-            time_us=mutation.now_us,
+            revision=self.revision,
+            time_us=now_us,
             make_uid=ids.uid,
             make_uids=ids.uids,
             classes=self._classes(),
             memo=cluster.spec_memo,
         )
 
-    def admit(self, stateless: Mapping[int, list[Violation]]) -> list[Accepted]:
-        """What each object of the call becomes. Raises the refusal that names every fault, or every conflict."""
+    async def admit(self, stateless: Mapping[int, list[Violation]]) -> list[Accepted]:
+        """What each object of the call becomes. Raises the refusal that names every fault, or every conflict.
+
+        Gives way to others now and then, and is worth nothing if the cluster has another revision after that.
+        """
         admitted: list[Accepted] = []
         objects, runs, index = self._call.objects, self._new_runs() if not stateless else {}, 0
         while index < len(objects):
@@ -91,6 +93,8 @@ class ApplyPlan:
             else:
                 admitted.append(self._admit_right(index, objects[index]))
             index += 1
+            if index % OBJECTS_A_SLICE == 0:
+                await give_way()
         if self._faults:
             first = self._faults[0]
             text = (
@@ -102,9 +106,9 @@ class ApplyPlan:
             raise _refusal(self._conflicts)
         return admitted
 
-    def write(self, admitted: list[Accepted]) -> None:
+    def write(self, admitted: list[Accepted], mutation: Mutation) -> None:
         """Put every object that differs from what is stored; at once new groups and pods that follow each other and want a node."""
-        mutation, came = self._mutation, list[Pod | AnyGroup]()
+        came = list[Pod | AnyGroup]()
         for answers in admitted:
             if isinstance(answers, NewPods) and not answers.pods[0].node_name:
                 came += answers.pods
@@ -147,7 +151,7 @@ class ApplyPlan:
         for like in self._call.runs:
             names = [pod.name for pod in like.pods]
             sample = new_pod(like.pods[0], self._context)
-            if not isinstance(sample, Pod) or self._cluster.state.has_any_pod(sample.namespace, names):
+            if not isinstance(sample, Pod) or self.cluster.state.has_any_pod(sample.namespace, names):
                 continue
             others = taken[sample.namespace]
             if len(set(names)) == len(names) and others.isdisjoint(names):
@@ -163,7 +167,7 @@ class ApplyPlan:
 
     def _admit_new_group(self, index: int, sent: AnyGroup) -> list[Admitted]:
         """As `_admit_one`, straight to the point where a right group does not exist yet."""
-        known = self._cluster.state.objects[POD_GROUP if type(sent) is PodGroup else COMPOSITE_POD_GROUP]
+        known = self.cluster.state.objects[POD_GROUP if type(sent) is PodGroup else COMPOSITE_POD_GROUP]
         if not sent.resource_version and (sent.namespace or DEFAULT_NAMESPACE, sent.name) not in known:
             created = create_group(sent, self._context)
             if not isinstance(created, tuple):
@@ -185,7 +189,7 @@ class ApplyPlan:
 
     def _stands_for_any(self, namespace: str, names: Sequence[str]) -> bool:
         """Whether one of the pods exists, or stands in the call already."""
-        return self._cluster.state.has_any_pod(namespace, names) or self._seen.has_any_pod(namespace, names)
+        return self.cluster.state.has_any_pod(namespace, names) or self._seen.has_any_pod(namespace, names)
 
     def _admit_one(
         self, index: int, sent: ClusterObject | PodBatch | None, faults: list[Violation]
@@ -239,9 +243,7 @@ class ApplyPlan:
                 answer.object, finalizers=stored.finalizers, resource_version=stored.resource_version
             )
             if same == unmarked:
-                kept = replace(
-                    stored, finalizers=answer.object.finalizers, resource_version=self._mutation.revision
-                )
+                kept = replace(stored, finalizers=answer.object.finalizers, resource_version=self.revision)
                 return Admitted(kept, answer.outcome)
         return admit(sent, stored, self._context)
 
@@ -271,14 +273,14 @@ class ApplyPlan:
         return False
 
     def _stored_owner(self, key: ObjectKey) -> ClusterObject | None:
-        return self._cluster.state.get(key) if key.kind in self._cluster.state.objects else None
+        return self.cluster.state.get(key) if key.kind in self.cluster.state.objects else None
 
     def _find(self, key: ObjectKey) -> ClusterObject | None:
-        return self._cluster.state.get(key)
+        return self.cluster.state.get(key)
 
     def _classes(self) -> PriorityClasses:
         written = [sent for sent in self._call.objects if isinstance(sent, PriorityClass)]
-        classes = self._cluster.priority_classes
+        classes = self.cluster.priority_classes
         return classes.with_written(written) if written else classes
 
 
@@ -350,6 +352,6 @@ async def stateless_faults(call: ApplyCall, rules: Rules) -> dict[int, list[Viol
         is_right = not rules.pods.pod_faults(sent) if type(sent) is Pod else sent is None
         if sent is not None and not is_right and (found := validate(sent, rules)):
             faults[index] = found
-        if index % SLICE == SLICE - 1:
-            await asyncio.sleep(0)
+        if index % OBJECTS_A_SLICE == OBJECTS_A_SLICE - 1:
+            await give_way()
     return faults

@@ -33,7 +33,7 @@ SIGNATURES_A_KEPT = 4
 """So many times as many as are in use may have been made before others are given up, which takes time for each one kept."""
 LEAST_RESOURCES = 256
 MOST_BEHIND = 100_000
-MANY_CHANGES = 500
+MANY_CHANGES = 200
 _NODE_OF = attrgetter("node_name")
 _are_read_alike = alike(Pod, "spec", "labels", "namespace")
 
@@ -135,15 +135,27 @@ class ArrayFeed:
         self._announce_signatures()
         for delta in self._without_confirmed():
             self.snapshot.apply(delta)
-        if self._outbox is not None:
-            self._note_for_replica(self._outbox)
+        self._note_for_replica(self._pending)
         self._pending.clear()
         return self.snapshot
 
-    def _note_for_replica(self, outbox: list[Delta]) -> None:
+    def take_in(self, most: int) -> None:
+        """Bring the snapshot so many changes nearer to what is, if nothing is assumed."""
+        if self.snapshot.has_assumptions:
+            self.flush()
+            return
+        taken = self._pending[:most]
+        for delta in taken:
+            self.snapshot.apply(delta)
+        self._note_for_replica(taken)
+        del self._pending[:most]
+
+    def _note_for_replica(self, taken: Sequence[Delta]) -> None:
         """A replica that has not asked for so long is sent the whole state again, which is less."""
-        outbox.extend(self._pending)
-        self._behind += sum(map(_size, self._pending))
+        if self._outbox is None:
+            return
+        self._outbox.extend(taken)
+        self._behind += sum(map(_size, taken))
         if self._behind > MOST_BEHIND:
             self.unsubscribe()
 

@@ -18,6 +18,7 @@ from muster.engine.cluster_state import ClusterState, Name, parent_key_of
 from muster.engine.disruption_budgets import BudgetTable
 from muster.engine.disruption_units import DisruptionTable, is_potential_victim
 from muster.engine.failed_bindings import FailedBindings
+from muster.engine.large_calls import LargeCalls
 from muster.engine.last_failures import LastFailures
 from muster.engine.layouts import Layouts
 from muster.engine.nominations import PreemptionWaits, nominated_pods
@@ -93,6 +94,7 @@ class Cluster:
         self.profiles: Mapping[str, Profile] = {}
         self.failed_bindings = FailedBindings(self._record_failed_binding)
         self.leaving_until: dict[int, int] = {}
+        self.large_calls = LargeCalls()
         self._cycle: OpenCycle | None = None
         self.spec_memo = SpecMemo()
         self.priority_classes = PriorityClasses()

@@ -30,6 +30,7 @@ from muster.engine.queueing_hints import FREEING
 from muster.engine.reserving import Reserver, reserves
 from muster.engine.search_allowance import found_nothing
 from muster.engine.settlement import settle_unit
+from muster.engine.slices import give_way
 from muster.engine.telemetry_port import EngineTelemetry
 from muster.engine.uncommitted import fitting, uncommitted
 from muster.engine.unit_runs import Left, UnitRuns
@@ -42,8 +43,6 @@ from muster.telemetry.facts import CycleFacts
 
 _LOG = logging.getLogger(__name__)
 SLICE_SECONDS = 0.002
-TURNS_BETWEEN = 3
-"""Turns of the loop that others have between two slices: a read takes about eight from its arrival to its answer."""
 BESIDE_SECONDS = 0.02
 """For how long slices follow before they wait for a transaction again: else units come faster than they are decided."""
 ATTEMPTS = 3
@@ -119,6 +118,7 @@ class CycleRunner:
         while not self._stopping:
             self._wake.clear()
             try:
+                await self._decider.prepare()
                 await self._drain_queue()
             except UnavailableError:
                 return  # the cluster is loaded again, and with it come cycles of its own
@@ -127,7 +127,6 @@ class CycleRunner:
                 self._give_up()
                 return
             if not self._stopping:
-                self._decider.prepare()
                 await self._wake.wait()
 
     async def _drain_queue(self) -> None:
@@ -143,8 +142,7 @@ class CycleRunner:
                 await self._tools.writer.taken(self._cluster)
             if clock.monotonic() - slice_start > SLICE_SECONDS:
                 self._tools.writer.schedule(self._cluster)
-                for _ in range(TURNS_BETWEEN):
-                    await asyncio.sleep(0)
+                await give_way()
                 if clock.monotonic() - waited > BESIDE_SECONDS:
                     await self._tools.writer.let_through()
                     waited = clock.monotonic()
@@ -155,6 +153,7 @@ class CycleRunner:
         """The next unit; between two of them nobody speaks of signatures by number, but for dry runs."""
         if self._reserver is not None:
             await self._reserver.renew()
+        await self._cluster.large_calls.over()
         if not self._dry_runs:
             self._cluster.forget_signatures()
         return self._cluster.queue.pop()

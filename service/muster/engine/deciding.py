@@ -26,6 +26,7 @@ from muster.engine.cluster import Cluster
 from muster.engine.decision_input import input_of
 from muster.engine.placed_units import is_whole
 from muster.engine.ports import Clock, DecisionInput
+from muster.engine.slices import OBJECTS_A_SLICE, give_way
 from muster.engine.telemetry_port import EngineTelemetry, StartedCycle
 from muster.engine.unit_faults import fault_of
 from muster.engine.units import build_unit
@@ -131,11 +132,14 @@ class Decider:
         self._last_in_vain: tuple[Unit, str, int] | None = None
         self._last_victims: tuple[tuple[int, int], DisruptionUnits] | None = None
 
-    def prepare(self) -> None:
-        """Take in many new nodes while no unit waits, here and in the worker, or the next one would wait for it."""
+    async def prepare(self) -> None:
+        """Take in many changed nodes, in slices, and have the worker do so: else the next unit would do it in one go."""
         feed = self._cluster.feed
-        if feed.is_far_behind:
-            feed.flush()
+        is_much = feed.is_far_behind
+        while feed.is_far_behind:
+            feed.take_in(OBJECTS_A_SLICE)
+            await give_way()
+        if is_much:
             self._pool.prepare(self._cluster.name, feed)
 
     async def verdict(self, unit: Unit, caller: str = "") -> Verdict:

@@ -35,7 +35,8 @@ from muster.engine.api import (
     ScheduleCall,
     WatchBatch,
 )
-from muster.engine.applying import ApplyPlan, answer_of, stateless_faults
+from muster.engine.apply_call import Applying
+from muster.engine.applying import stateless_faults
 from muster.engine.aside import AskedAside, Question, Setting, TimeLimit
 from muster.engine.cluster import Cluster
 from muster.engine.cluster_service import ClusterService
@@ -63,7 +64,6 @@ from muster.engine.telemetry_port import EngineTelemetry
 from muster.model.meta import KINDS, ObjectKey
 from muster.model.objects import ClusterObject
 from muster.validation.objects import Rules
-from muster.validation.violations import Violation
 
 Answer = TypeVar("Answer")
 
@@ -102,21 +102,18 @@ class Engine:
 
     async def apply(self, call: ApplyCall) -> ApplyAnswer:
         """One revision of all objects, or a refusal of the whole call; a new cluster is made only if it is not refused."""
-        faults = await stateless_faults(call, self._rules)
+        applying = Applying(call, await stateless_faults(call, self._rules), self._clock, self._ids)
 
         async def work() -> ApplyAnswer:
             service = self._registry.services.get(call.cluster)
             if service is None:
-                tried = self._try_on_nothing(call, faults)
+                tried = await applying.to_nothing(Cluster(call.cluster, 0, self._registry.names))
                 if call.validate_only:
                     return tried
                 service = await self._registry.create(call.cluster)
-            return await self._written(
-                service,
-                lambda mutation: self._apply(mutation, call, faults),
-                None if call.validate_only else call.identity,
-                call.encode_answer,
-            )
+            answer = await applying.to(service)
+            await service.durable()
+            return answer
 
         return await self._requests.once(
             call.cluster, None if call.validate_only else call.identity, call.encode_answer, work
@@ -320,23 +317,6 @@ class Engine:
         service.check_available()
         return service
 
-    def _apply(
-        self, mutation: Mutation, call: ApplyCall, faults: Mapping[int, list[Violation]]
-    ) -> tuple[ApplyAnswer, bool]:
-        plan = ApplyPlan(mutation.cluster, call, mutation, self._ids)
-        admitted = plan.admit(faults)
-        if not call.validate_only:
-            plan.write(admitted)
-        writes = bool(mutation.edits)
-        return answer_of(call, admitted, mutation.revision if writes else mutation.state.revision), writes
-
-    def _try_on_nothing(self, call: ApplyCall, faults: Mapping[int, list[Violation]]) -> ApplyAnswer:
-        """Admission against an empty cluster, so that a refused call creates none."""
-        nothing = Cluster(call.cluster, 0, self._registry.names)
-        mutation = Mutation(nothing, self._clock.now_us())
-        admitted = ApplyPlan(nothing, call, mutation, self._ids).admit(faults)
-        return answer_of(call, admitted, 0)
-
     async def _once(
         self,
         service: ClusterService,
@@ -367,6 +347,7 @@ class Engine:
         identity: RequestIdentity | None,
         encode: Callable[[Answer], bytes] | None,
     ) -> Answer:
+        await service.cluster.large_calls.over()
         answer = service.write(step, identity, encode)
         await service.durable()
         return answer

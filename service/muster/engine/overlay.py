@@ -6,10 +6,10 @@ with the same faults below the paths of the request; nothing is ever stored.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from muster.engine.api import ApplyCall, ObjectRefusal
 from muster.engine.applying import ApplyPlan, stateless_faults
@@ -17,6 +17,7 @@ from muster.engine.cluster import Cluster
 from muster.engine.conditions import UNSCHEDULABLE
 from muster.engine.errors import InvalidArgumentError
 from muster.engine.mutation import Mutation
+from muster.engine.slices import finished
 from muster.model.meta import NODE, ObjectKey
 from muster.model.node import Node
 from muster.model.objects import ClusterObject
@@ -62,12 +63,12 @@ def put_objects(cluster: Cluster, sent: SentObjects, now_us: int) -> list[Violat
         return []
     mutation = Mutation(cluster, now_us)
     call = ApplyCall(cluster.name, sent.objects, sent.paths, sent.refusals)
-    plan = ApplyPlan(cluster, call, mutation, _SimulatedIds(mutation.revision))
+    plan = ApplyPlan(cluster, call, now_us, _SimulatedIds(mutation.revision))
     try:
-        admitted = plan.admit(finished(stateless_faults(call, Rules())))
+        admitted = finished(plan.admit(finished(stateless_faults(call, Rules()))))
     except InvalidArgumentError as error:
         return error.violations
-    plan.write(admitted)
+    plan.write(admitted, mutation)
     mutation.finish()
     return []
 
@@ -83,18 +84,6 @@ class _SimulatedIds:
 
     def uids(self, number: int) -> list[str]:
         return list(islice(self._made, number))
-
-
-def finished(coroutine: Coroutine[Any, Any, Done]) -> Done:
-    """The result of a coroutine that waits for nothing, but may give way to others: here are none."""
-    while True:
-        try:
-            waits_for = coroutine.send(None)
-        except StopIteration as end:
-            result: Done = end.value
-            return result
-        if waits_for is not None:
-            raise RuntimeError("there is no event loop to wait in")
 
 
 def _remove(cluster: Cluster, keys: Sequence[ObjectKey | None], now_us: int) -> Iterator[Violation]:

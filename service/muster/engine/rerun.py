@@ -23,13 +23,13 @@ from muster.engine.deciding import Decider
 from muster.engine.decision_input import input_of
 from muster.engine.hierarchy import unit_of_pod
 from muster.engine.nominations import nominated_pods
-from muster.engine.overlay import finished
 from muster.engine.ports import ClusterWrites, DecisionRecord, PreemptionWait
 from muster.engine.replica import follow, follow_wait
 from muster.engine.rerun_way import StepBack
 from muster.engine.reservations import Reservation, ReservedNodes
 from muster.engine.side_process import OutOfTimeError
 from muster.engine.simulation import StoppedClock
+from muster.engine.slices import finished
 from muster.engine.telemetry_port import NullTelemetry, StartedCycle
 from muster.engine.uncommitted import uncommitted
 from muster.engine.units import build_unit

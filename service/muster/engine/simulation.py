@@ -20,11 +20,12 @@ from muster.engine.errors import InvalidArgumentError, NotFoundError
 from muster.engine.eviction import Eviction
 from muster.engine.hierarchy import Root, why_gated, why_nothing_waits
 from muster.engine.mutation import Mutation
-from muster.engine.overlay import Overlay, SentObjects, finished, lay_over, put_objects
+from muster.engine.overlay import Overlay, SentObjects, lay_over, put_objects
 from muster.engine.ports import DecisionRecord, UnitState
 from muster.engine.scheduling import root_in
 from muster.engine.side_process import OutOfTimeError, unhurried
 from muster.engine.simulation_totals import Totals, Use, label_keys, totals_of, use_of
+from muster.engine.slices import finished
 from muster.engine.telemetry_port import NullTelemetry
 from muster.engine.units import build_unit
 from muster.engine.worker_pool import WorkerPool

@@ -45,7 +45,8 @@ def admit(sent: ClusterObject, stored: ClusterObject | None, context: AdmissionC
     fields = kind.merge(sent, stored, context.classes)
     if isinstance(fields, tuple):
         return _rejected(sent, fields)
-    return _updated(sent, stored, _with(stored, sent, fields), kind.spec_fields, context)
+    changed = _with(stored, sent, fields)
+    return _updated(sent, stored, stored if changed == stored else changed, kind.spec_fields, context)
 
 
 def admit_batch(
@@ -126,9 +127,10 @@ def _updated(
     spec_fields: tuple[str, ...],
     context: AdmissionContext,
 ) -> Answer:
+    """`merged`: the stored object itself if nothing differs."""
     if isinstance(merged, tuple):
         return _rejected(sent, merged)
-    if merged is stored or merged == stored:
+    if merged is stored:
         return Admitted(stored, Outcome.UNCHANGED)
     has_new_spec = any(getattr(merged, field) != getattr(stored, field) for field in spec_fields)
     updated = varied(
