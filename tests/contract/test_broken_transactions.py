@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from sqlalchemy import Connection, event
-from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from muster.engine.ports import OldHistory, StoreUnavailableError
 from muster.store.bulk import Act, Statement
@@ -34,6 +34,20 @@ def test_the_next_commit_finds_no_transaction_that_broke_as_it_began(store: SqlS
     added = after.committed_add(gang("b", 1))
 
     assert list(after.objects().values()) == [*made, *added]
+
+
+def test_commits_go_on_behind_a_statement_that_was_refused_however_many_clusters_there_are(
+    store: SqlStore,
+) -> None:
+    ledgers = [Ledger(store, f"cluster-{number}") for number in range(12)]
+    made = [ledger.committed_add(gang("a", 1)) for ledger in ledgers]
+
+    with pytest.raises((DBAPIError, StoreUnavailableError)), store._database.write() as connection:
+        connection.exec_driver_sql("SELECT nonsense FROM nowhere")
+
+    for ledger, before in zip(ledgers, made, strict=True):
+        added = ledger.committed_add(gang("b", 1))
+        assert list(ledger.objects().values()) == [*before, *added]
 
 
 @pytest.mark.parametrize("act", ["forget", "commit"])

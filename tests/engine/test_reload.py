@@ -2,13 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import closing
 
 import pytest
 
 from muster.engine.errors import UnavailableError
-from muster.engine.ports import ClusterWrites, LoadedCluster
+from muster.engine.ports import ClusterWrites, LoadedCluster, StoreUnavailableError
 from muster.engine.registry import ClusterRegistry, EngineOptions
 from muster.store.store import SqlStore, open_store
+from tests.engine.counting_store import SOON
 from tests.engine.started_registry import (
     OVER,
     break_half_way,
@@ -120,3 +122,37 @@ async def test_a_restart_forgets_nothing_before_its_time(store_url: str, clock: 
     await again.close(OVER)
 
     assert compacted == [0, 1]
+
+
+class Absent(SqlStore):
+    """Takes nothing and gives nothing any more once it is gone."""
+
+    is_gone = False
+
+    def commit(self, writes: Sequence[ClusterWrites]) -> None:
+        self._check()
+        super().commit(writes)
+
+    def load_cluster(self, cluster: str) -> LoadedCluster:
+        self._check()
+        return super().load_cluster(cluster)
+
+    def _check(self) -> None:
+        if self.is_gone:
+            raise StoreUnavailableError("gone")
+
+
+async def test_a_server_stops_though_the_store_is_gone(sqlite_database: str, clock: FakeClock) -> None:
+    store = Absent(sqlite_database)
+    registry, service = await started_with_a_node(store, clock)
+    store.is_gone = True
+    service.write(lambda mutation: put(mutation, "lost"))
+    with pytest.raises(UnavailableError):
+        await service.durable()
+
+    async with asyncio.timeout(SOON):
+        await registry.close(OVER)
+
+    assert not service.available
+    with closing(open_store(sqlite_database)) as after:
+        assert {each.name for each in after.load_cluster("default").objects} == {"kept"}

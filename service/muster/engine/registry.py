@@ -101,6 +101,7 @@ class ClusterRegistry:
         )
         self._housekeeping: list[asyncio.Task[None]] = []
         self._reloading: set[asyncio.Task[None]] = set()
+        self._is_closing = False
 
     async def start(self) -> None:
         """Open the store, take over its clusters, begin to schedule. Raises ForeignStoreError, StoreUnavailableError."""
@@ -126,7 +127,8 @@ class ClusterRegistry:
             self._take_up(await self._loaded(name, tokens[name], created=name not in names))
 
     async def close(self, ending: Refusal) -> None:
-        """End all watches with the refusal, finish what is in work, close the store."""
+        """End all watches with the refusal, finish what is in work, close the store. A cluster that cannot be loaded is left."""
+        self._is_closing = True
         for chore in self._housekeeping:
             chore.cancel()
             with suppress(asyncio.CancelledError):
@@ -251,11 +253,12 @@ class ClusterRegistry:
         service.refuse_callers(service.being_loaded())
         self._pool.forget(name)
         loaded = await self._load_patiently(name)
-        if self.services.get(name) is service:
+        if loaded is not None and not self._is_closing and self.services.get(name) is service:
             service.replace(loaded)
 
-    async def _load_patiently(self, name: str) -> Cluster:
-        while True:
+    async def _load_patiently(self, name: str) -> Cluster | None:
+        """Tried until it succeeds; None if the server stops before."""
+        while not self._is_closing:
             try:
                 return await self._load(name, created=not await self._is_stored(name))
             except StoreUnavailableError:
@@ -263,6 +266,7 @@ class ClusterRegistry:
             except Exception:  # noqa: BLE001 - whatever it was: without another try the cluster would be gone for good
                 _LOG.exception("cluster %s cannot be loaded; it waits", name)
             await asyncio.sleep(RELOAD_PAUSE_SECONDS)
+        return None
 
     async def _is_stored(self, name: str) -> bool:
         """Whether the store holds the cluster, once what is being committed has been."""

@@ -129,8 +129,8 @@ class Database:
                 raise
             try:
                 yield connection
-            except BaseException:
-                self._undo(connection)
+            except BaseException as error:
+                self._undo(connection, error)
                 raise
             try:
                 transaction.commit()
@@ -160,13 +160,14 @@ class Database:
                 raise
         return self._writer
 
-    def _undo(self, connection: Connection) -> None:
+    def _undo(self, connection: Connection, error: BaseException) -> None:
+        """Roll back. What is left of a session in which the database refused something is not relied on."""
+        is_healthy = isinstance(error, IntegrityError) or not isinstance(error, DBAPIError)
         try:
             connection.rollback()
         except DBAPIError:
-            self._drop_writer()
-            return
-        if connection.invalidated:
+            is_healthy = False
+        if connection.invalidated or not is_healthy:
             self._drop_writer()
 
     def _drop_writer(self) -> None:

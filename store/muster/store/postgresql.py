@@ -35,7 +35,12 @@ class PostgresBackend:
 
     @cached_property
     def writer(self) -> Engine:
-        arguments = {"connect_timeout": CONNECT_SECONDS, "client_encoding": "utf8"}
+        arguments = {
+            "connect_timeout": CONNECT_SECONDS,
+            "client_encoding": "utf8",
+            # What the driver prepares by itself it gives up at a rollback, and all that the session has with it.
+            "prepare_threshold": None,
+        }
         engine = create_engine(self._url, poolclass=NullPool, connect_args=arguments)
         event.listen(engine, "connect", _set_up)
         return engine
