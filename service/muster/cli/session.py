@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from muster.cli.faults import explained
 from muster.client.client import Client
@@ -55,9 +56,15 @@ class Session:
 
 
 def _note(context: click.Context, parameter: click.Parameter, value: Any) -> None:  # noqa: ANN401 - of any option
-    """Puts a given option into the session of the whole command line; each option is named as its field."""
+    """Puts a given option into the session of the whole command line; each option is named as its field.
+
+    A variable of the environment counts once, at the outermost command, so that any option overrides it.
+    """
     session = context.ensure_object(Session)
-    if value is not None and parameter.name is not None:
+    if value is None or parameter.name is None:
+        return
+    is_of_environment = context.get_parameter_source(parameter.name) is ParameterSource.ENVIRONMENT
+    if context.parent is None or not is_of_environment:
         context.obj = replace(session, **{parameter.name: value})
 
 
