@@ -16,9 +16,10 @@ from muster.engine.api import (
     ReportOutcome,
 )
 from muster.engine.ports import FailedBinding, UnitState
-from muster.engine.reports import LEFT_OUT_US, report
+from muster.engine.reports import LEFT_OUT_US, LONGEST_MESSAGE, LONGEST_REASON, report
 from muster.model.meta import ObjectKey
 from muster.model.pod import Pod, PodStatus
+from muster.validation.pod import FIRST_MOMENT_US, LAST_MOMENT_US
 from tests.engine.small_cluster import (
     EVICTED,
     NOW_US,
@@ -80,6 +81,15 @@ def test_a_report_about_an_earlier_pod_of_the_same_name_is_stale_and_changes_not
         pytest.param(Bound(""), id="bound nowhere"),
         pytest.param(BindingFailed("", "r", "m"), id="failed nowhere"),
         pytest.param(PhaseChanged("Sleeping", "", ""), id="no such phase"),
+        pytest.param(Bound("No_Node"), id="on what is no node's name"),
+        pytest.param(Bound("n" * 254), id="on a name that is too long"),
+        pytest.param(BindingFailed("a\0", "r", "m"), id="NUL in a name"),
+        pytest.param(BindingFailed("n", "r\0", "m"), id="NUL in a reason"),
+        pytest.param(BindingFailed("n", "r", "m" * (LONGEST_MESSAGE + 1)), id="a message without end"),
+        pytest.param(PhaseChanged("Pending", "r" * (LONGEST_REASON + 1), ""), id="a reason without end"),
+        pytest.param(PhaseChanged("Pending", "", "\0"), id="NUL in a message"),
+        pytest.param(PhaseChanged("Pending", "", "", LAST_MOMENT_US + 1), id="after the year 9999"),
+        pytest.param(PhaseChanged("Pending", "", "", FIRST_MOMENT_US - 1), id="before the year 1"),
     ],
 )
 def test_a_report_that_says_nothing_usable_is_invalid(said: Said) -> None:

@@ -43,6 +43,14 @@ def test_gates_to_remove_help_a_gang_that_they_hold(level: int) -> None:
     assert_true(world, told)
 
 
+def test_members_beyond_what_a_unit_may_have_are_no_help_and_none_is_made() -> None:
+    huge = replace(pod_group("g", gang(2**31 - 1), pods=2), admissible=False)
+
+    told = World(NODES, huge).explained()
+
+    assert told.messages == [f"lower the minimum of PodGroup default/g from {2**31 - 1} to 2"]
+
+
 def test_members_for_which_there_is_no_room_are_no_help() -> None:
     told = World((node("a", "3"),), SHORT).explained()
 

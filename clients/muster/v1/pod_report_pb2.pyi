@@ -81,7 +81,7 @@ class PodBound(_message.Message):
 
     NODE_NAME_FIELD_NUMBER: _builtins.int
     node_name: _builtins.str
-    """Required. The node that it is bound to."""
+    """Required. The name of the node that it is bound to, which need not be known."""
     def __init__(
         self,
         *,
@@ -110,9 +110,9 @@ class PodBindingFailed(_message.Message):
     node_name: _builtins.str
     """Required. The node that it should have been bound to."""
     reason: _builtins.str
-    """One word: why."""
+    """One word: why. At most 1 024 characters."""
     message: _builtins.str
-    """Text for people."""
+    """Text for people. At most 32 768 characters."""
     def __init__(
         self,
         *,
@@ -141,12 +141,12 @@ class PodPhaseChanged(_message.Message):
     phase: _builtins.str
     """Required. "Pending", "Running", "Succeeded", "Failed" or "Unknown"."""
     reason: _builtins.str
-    """One word: why."""
+    """One word: why. At most 1 024 characters."""
     message: _builtins.str
-    """Text for people."""
+    """Text for people. At most 32 768 characters."""
     @_builtins.property
     def start_time(self) -> _timestamp_pb2.Timestamp:
-        """When the pod started to run; absent keeps the stored time."""
+        """When the pod started to run; absent keeps the stored time. In the years 1 to 9999."""
 
     def __init__(
         self,

@@ -124,6 +124,8 @@ def call(
 
     try:
         return asyncio.run(with_client())
+    except BrokenPipeError:
+        raise  # whoever read what is printed has seen enough
     except (MusterError, ManifestError, DocumentError, OSError) as error:
         click.echo(explained(error, session.server, origins), err=True)
         raise click.exceptions.Exit(1) from error

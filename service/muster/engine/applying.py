@@ -15,6 +15,7 @@ from typing import TypeGuard
 from muster.engine.api import AppliedObject, ApplyAnswer, ApplyCall
 from muster.engine.call_objects import CallObjects
 from muster.engine.cluster import Cluster
+from muster.engine.conditions import PodConditions
 from muster.engine.errors import ConflictError, FailedPreconditionError, InvalidArgumentError, Precondition
 from muster.engine.mutation import Mutation
 from muster.engine.ports import Ids
@@ -25,6 +26,7 @@ from muster.model.names import DEFAULT_NAMESPACE
 from muster.model.objects import ClusterObject
 from muster.model.pod import Pod, PodBatch
 from muster.model.priority import PriorityClass
+from muster.model.variations import varied
 from muster.validation.admission import (
     AdmissionContext,
     Admitted,
@@ -230,9 +232,20 @@ class ApplyPlan:
     def _admit_object(self, sent: ClusterObject) -> Answer:
         key = key_of(sent)
         stored = self._find(key)
-        if stored is None or stored.deletion_us is None:
-            return admit(sent, stored, self._context)
-        return self._admit_marked(sent, stored)
+        if stored is not None and stored.deletion_us is not None:
+            return self._admit_marked(sent, stored)
+        answer = admit(sent, stored, self._context)
+        if isinstance(answer, Admitted) and isinstance(stored, Pod) and isinstance(answer.object, Pod):
+            return self._bound_elsewhere(answer.object, answer.outcome, stored)
+        return answer
+
+    def _bound_elsewhere(self, pod: Pod, outcome: Outcome, stored: Pod) -> Admitted:
+        """The pod; if it waited here, and was bound by another, nothing that it waited for is told of it any more."""
+        if pod.node_name and not stored.node_name and stored.status.conditions:
+            conditions = PodConditions(self._context.time_us)
+            status = conditions.without_nomination(conditions.scheduled(pod.status, pod.generation))
+            pod = varied(pod, status=status)
+        return Admitted(pod, outcome)
 
     def _admit_marked(self, sent: ClusterObject, stored: ClusterObject) -> Answer:
         """An object with a deletion mark takes no change but the removal of finalizers, which hold it back."""

@@ -67,6 +67,9 @@ from muster.validation.objects import Rules
 
 Answer = TypeVar("Answer")
 
+LONGEST_DECISION_ID = 19
+"""A revision's digits."""
+
 
 class Engine:
     """Implements `engine.api.SchedulingEngine`. `profiles` by scheduler name, the first is the default one."""
@@ -261,10 +264,11 @@ class Engine:
     async def get_decision(self, cluster: str, decision_id: str) -> DecisionRecord:
         service = self._service(cluster)
         await service.durable()
-        found = await asyncio.to_thread(self._store.get_decision, cluster, decision_id)
+        is_id = decision_id.isascii() and decision_id.isdecimal() and len(decision_id) <= LONGEST_DECISION_ID
+        found = await asyncio.to_thread(self._store.get_decision, cluster, decision_id) if is_id else None
         if found is None:
-            text = f"decision {decision_id!r} does not exist, or is not kept any more"
-            known = decision_id.isdecimal() and 0 < int(decision_id) <= service.cluster.state.revision
+            text = f"decision {decision_id[:80]!r} does not exist, or is not kept any more"
+            known = is_id and 0 < int(decision_id) <= service.cluster.state.revision
             reason = "DECISION_COMPACTED" if known else "DECISION_NOT_FOUND"
             raise NotFoundError(reason, text, [("Decision", decision_id)])
         return found

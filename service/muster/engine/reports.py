@@ -24,10 +24,14 @@ from muster.engine.hierarchy import unit_of_pod
 from muster.engine.mutation import Mutation
 from muster.engine.settlement import settle_deletions, settle_unit
 from muster.model.meta import ObjectKey
+from muster.model.names import dns_subdomain_fault
 from muster.model.pod import FAILED, PENDING, PHASES, RUNNING, SUCCEEDED, Pod
 from muster.model.variations import variation
+from muster.validation.pod import FIRST_MOMENT_US, LAST_MOMENT_US
 
 LEFT_OUT_US = 300 * 1_000_000
+LONGEST_REASON = 1_024
+LONGEST_MESSAGE = 32_768
 _RANK = {PENDING: 0, "Unknown": 1, RUNNING: 1, SUCCEEDED: 2, FAILED: 2}
 Said = Bound | BindingFailed | PhaseChanged | Removed
 
@@ -53,7 +57,7 @@ class _Reporting:
     def take(self, sent: PodReport) -> ReportOutcome:
         """Weigh one report, and write what it changes."""
         said = sent.report
-        if said is None or not _is_complete(said):
+        if said is None or not _is_right(said):
             return ReportOutcome.INVALID
         pod = self._mutation.state.pod(sent.namespace, sent.name)
         if pod is None:
@@ -140,11 +144,28 @@ class _Reporting:
         remove_pods(self._mutation, keys, clients_evict=self._clients_evict)
 
 
-def _is_complete(said: Said) -> bool:
-    """Whether the report says what it must. A node that is not known is legal: it may come later."""
-    if isinstance(said, Bound | BindingFailed):
-        return bool(said.node_name)
-    return not isinstance(said, PhaseChanged) or said.phase in PHASES
+def _is_right(said: Said) -> bool:
+    """Whether the report says what it must, and what may be stored. A node that is not known is legal: it may come later."""
+    match said:
+        case Bound(node_name=node_name):
+            return _is_node(node_name)
+        case BindingFailed(node_name=node_name, reason=reason, message=message):
+            return _is_node(node_name) and _is_short(reason, message)
+        case PhaseChanged(phase=phase, reason=reason, message=message, start_us=start_us):
+            is_time = start_us is None or FIRST_MOMENT_US <= start_us <= LAST_MOMENT_US
+            return phase in PHASES and is_time and _is_short(reason, message)
+        case Removed():
+            return True
+
+
+def _is_node(name: str) -> bool:
+    return bool(name) and dns_subdomain_fault(name) is None
+
+
+def _is_short(reason: str, message: str) -> bool:
+    """Whether a condition may say so; PostgreSQL's texts cannot hold NUL."""
+    is_short = len(reason) <= LONGEST_REASON and len(message) <= LONGEST_MESSAGE
+    return is_short and "\0" not in reason and "\0" not in message
 
 
 def _is_backwards(pod: Pod, phase: str) -> bool:

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from muster.engine.api import ApplyAnswer, DeleteAnswer, ReportAnswer, RequestIdentity
 from muster.engine.errors import InvalidArgumentError
 from muster.engine.ports import RequestRecord
+from muster.validation.violations import INVALID, Violation
 
 Answer = TypeVar("Answer")
 Key = tuple[str, str, str]
@@ -102,4 +103,4 @@ async def _run(work: Callable[[], Awaitable[Answer]]) -> Answer:
 def _check(digest: bytes, identity: RequestIdentity) -> None:
     if digest != identity.digest:
         text = f"request id {identity.request_id!r} was used for another {identity.method} request"
-        raise InvalidArgumentError("REQUEST_ID_REUSED", text)
+        raise InvalidArgumentError("REQUEST_ID_REUSED", text, [Violation("requestId", INVALID, text)])

@@ -44,7 +44,7 @@ _WHAT_HAPPENED = attrgetter("outcome", "resource_version")
 REPORT_MESSAGES = {
     ReportOutcome.STALE: "what is stored about the pod is newer than the report, or of another uid",
     ReportOutcome.UNKNOWN_POD: "no such pod is stored",
-    ReportOutcome.INVALID: "the report names no pod, or nothing that can have happened to it",
+    ReportOutcome.INVALID: "the report names no pod, no node, nothing that can have happened, or a time or text beyond the limits",
 }
 
 

@@ -70,6 +70,8 @@ class RequestFaults:
     def request_id(self, text: str) -> str:
         if len(text) > MAX_REQUEST_ID_LENGTH:
             self.add("requestId", TOO_MANY, f"a request id has at most {MAX_REQUEST_ID_LENGTH} characters")
+        if "\0" in text:
+            self.add("requestId", INVALID, "a request id does not hold NUL")
         return text
 
     def not_empty(self, field: str, count: int) -> None:

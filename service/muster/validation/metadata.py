@@ -18,6 +18,8 @@ from muster.validation.labels import label_map_faults
 from muster.validation.violations import INVALID, TOO_MANY, Violation
 
 LONGEST_UID = 253
+NUL = "\0"
+"""What PostgreSQL's texts cannot hold."""
 
 
 def metadata_faults(kind: str, meta: KubernetesObject) -> Faults:
@@ -35,9 +37,11 @@ def identity_faults(meta: KubernetesObject) -> Faults:
 
 
 def uid_faults(path: str, uid: str) -> Faults:
-    """A uid is any text up to a limit."""
+    """A uid is any text up to a limit, but NUL."""
     if len(uid) > LONGEST_UID:
         yield Violation(path, TOO_MANY, f"must be at most {LONGEST_UID} characters long")
+    if NUL in uid:
+        yield Violation(path, INVALID, "must not hold NUL")
 
 
 def namespace_faults(kind: str, namespace: str) -> Faults:

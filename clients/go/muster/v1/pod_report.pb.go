@@ -175,7 +175,7 @@ func (*PodReport_Removed) isPodReport_Report() {}
 // The pod is bound: a fact, which wins. STALE for a pod that has ended on another node.
 type PodBound struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. The node that it is bound to.
+	// Required. The name of the node that it is bound to, which need not be known.
 	NodeName      string `protobuf:"bytes,1,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -225,9 +225,9 @@ type PodBindingFailed struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. The node that it should have been bound to.
 	NodeName string `protobuf:"bytes,1,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
-	// One word: why.
+	// One word: why. At most 1 024 characters.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Text for people.
+	// Text for people. At most 32 768 characters.
 	Message       string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -289,11 +289,11 @@ type PodPhaseChanged struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. "Pending", "Running", "Succeeded", "Failed" or "Unknown".
 	Phase string `protobuf:"bytes,1,opt,name=phase,proto3" json:"phase,omitempty"`
-	// One word: why.
+	// One word: why. At most 1 024 characters.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Text for people.
+	// Text for people. At most 32 768 characters.
 	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
-	// When the pod started to run; absent keeps the stored time.
+	// When the pod started to run; absent keeps the stored time. In the years 1 to 9999.
 	StartTime     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

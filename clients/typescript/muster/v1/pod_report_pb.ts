@@ -97,7 +97,7 @@ export const PodReportSchema: GenMessage<PodReport> = /*@__PURE__*/
  */
 export type PodBound = Message<"muster.v1.PodBound"> & {
   /**
-   * Required. The node that it is bound to.
+   * Required. The name of the node that it is bound to, which need not be known.
    *
    * @generated from field: string node_name = 1;
    */
@@ -127,14 +127,14 @@ export type PodBindingFailed = Message<"muster.v1.PodBindingFailed"> & {
   nodeName: string;
 
   /**
-   * One word: why.
+   * One word: why. At most 1 024 characters.
    *
    * @generated from field: string reason = 2;
    */
   reason: string;
 
   /**
-   * Text for people.
+   * Text for people. At most 32 768 characters.
    *
    * @generated from field: string message = 3;
    */
@@ -162,21 +162,21 @@ export type PodPhaseChanged = Message<"muster.v1.PodPhaseChanged"> & {
   phase: string;
 
   /**
-   * One word: why.
+   * One word: why. At most 1 024 characters.
    *
    * @generated from field: string reason = 2;
    */
   reason: string;
 
   /**
-   * Text for people.
+   * Text for people. At most 32 768 characters.
    *
    * @generated from field: string message = 3;
    */
   message: string;
 
   /**
-   * When the pod started to run; absent keeps the stored time.
+   * When the pod started to run; absent keeps the stored time. In the years 1 to 9999.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 4;
    */

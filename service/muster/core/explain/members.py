@@ -14,6 +14,9 @@ from muster.core.tree import GroupTree, PendingPods, leaves
 from muster.model.meta import ObjectKey
 from muster.model.variations import varied
 
+MOST_PODS = 100_000
+"""Of a unit: a minimum beyond that is not reached by adding pods, of which the trial would make each."""
+
 _Item = TypeVar("_Item")
 
 
@@ -42,6 +45,8 @@ def _one_or_all(items: list[_Item], helps: Callable[[list[_Item]], bool]) -> lis
 
 def _completes(trials: Trials, known: Circumstances, short: list[GroupTree]) -> bool:
     root = trials.unit.root
+    if trials.unit.pod_count + sum(map(_missing, short)) > MOST_PODS:
+        return False
     first_new = max(pod for leaf in leaves(root) for pod in leaf.pods.ids) + 1
     for leaf in short:
         root = replaced(root, leaf.key, partial(_completed, first_new=first_new))
