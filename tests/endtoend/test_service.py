@@ -344,3 +344,18 @@ def test_a_unit_that_does_not_exist_is_refused_not_decided(cluster: Cluster) -> 
 
     assert outcome_of(lambda: cluster.schedule("PodGroup", "gone")) is grpc.StatusCode.NOT_FOUND
     assert outcome_of(lambda: cluster.schedule("Sandwich", "node")) is grpc.StatusCode.INVALID_ARGUMENT
+
+
+def test_a_stream_is_applied_in_its_order_however_large_its_first_request_is(cluster: Cluster) -> None:
+    nodes = [node(f"n-{number}") for number in range(2_000)]
+    cluster.apply(*nodes)
+    cordoned = node("n-0")
+    cordoned.node.spec.unschedulable = True
+    for each in nodes:
+        each.node.metadata.labels["seen"] = "again"
+    requests = [pb.ApplyRequest(cluster=cluster.name, objects=sent) for sent in (nodes, [cordoned])]
+
+    answers = [each.response for each in cluster.service.cluster.ApplyStream(iter(requests))]
+
+    assert answers[0].revision < answers[1].revision
+    assert cluster.get("Node", "n-0").node.spec.unschedulable

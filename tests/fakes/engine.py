@@ -115,6 +115,7 @@ class FakeEngine:
     async def apply(self, call: ApplyCall) -> ApplyAnswer:
         self.in_work += 1
         self.most_in_work = max(self.most_in_work, self.in_work)
+        call.written()
         try:
             await self._enter("apply")
             return self._apply(call)

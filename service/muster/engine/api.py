@@ -94,6 +94,7 @@ class ApplyCall:
     """`objects[i]` is None where decoding refused it. `paths[i]` is the JSON prefix of object i (`objects[3].podGroup.`).
 
     `runs`: see `pod_runs`. `encode_answer` makes the bytes kept for a replay of the request (None: no request id).
+    `written` is called once the revision stands in memory: another call that comes then is behind it.
     """
 
     cluster: str
@@ -104,6 +105,7 @@ class ApplyCall:
     identity: RequestIdentity | None = None
     encode_answer: Callable[[ApplyAnswer], bytes] | None = None
     runs: Sequence[LikePods] = ()
+    written: Callable[[], None] = lambda: None
 
 
 class DeleteRef(NamedTuple):
@@ -330,10 +332,7 @@ class SchedulingEngine(Protocol):
     """The whole service behind the RPC layer. Empty cluster names have become "default" before they get here."""
 
     async def find_replay(self, cluster: str, identity: RequestIdentity) -> bytes | None:
-        """The kept answer of the same request, None if new. Waits while the first is in work.
-
-        Raises InvalidArgumentError REQUEST_ID_REUSED for the same id with another digest.
-        """
+        """The kept answer of the same request, None if new; waits for a first one in work. Raises InvalidArgumentError REQUEST_ID_REUSED."""
         ...
 
     async def apply(self, call: ApplyCall) -> ApplyAnswer: ...

@@ -64,7 +64,9 @@ class Applying:
 
     def _written(self, service: ClusterService, ahead: _Ahead | None) -> ApplyAnswer:
         identity = None if self._call.validate_only else self._call.identity
-        return service.write(partial(self._step, ahead), identity, self._call.encode_answer)
+        answer = service.write(partial(self._step, ahead), identity, self._call.encode_answer)
+        self._call.written()
+        return answer
 
     async def _ahead(self, cluster: Cluster) -> _Ahead:
         plan = ApplyPlan(cluster, self._call, self._clock.now_us(), self._ids)

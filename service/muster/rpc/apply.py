@@ -6,8 +6,9 @@ Decides the order of checks (size first), the slices in which objects are decode
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from grpc import aio
@@ -74,18 +75,22 @@ class Applier:
         in_work: asyncio.Queue[Awaitable[pb.ApplyResponse] | None],
         slots: asyncio.Semaphore,
     ) -> None:
-        """Prepares requests one after the other, so that they reach the engine in order; None ends the queue."""
+        """Prepares a request once the one before stands in memory, or was refused: they are applied in order. None ends the queue."""
         try:
             await slots.acquire()
             async for request in requests:
-                work = asyncio.ensure_future(await self._prepared("ApplyStream", request))
-                work.add_done_callback(_note_exception)
+                written = asyncio.Event()
+                work = asyncio.ensure_future(await self._prepared("ApplyStream", request, written.set))
+                work.add_done_callback(partial(_note_end, written))
                 in_work.put_nowait(work)
+                await written.wait()
                 await slots.acquire()
         finally:
             in_work.put_nowait(None)
 
-    async def _prepared(self, method: str, request: pb.ApplyRequest) -> Work:
+    async def _prepared(
+        self, method: str, request: pb.ApplyRequest, written: Callable[[], None] = lambda: None
+    ) -> Work:
         """The work that is left once the request has been checked and decoded. Raises what refuses it."""
         refuse_too_many("objects", _object_count(request))
         faults = RequestFaults()
@@ -110,6 +115,7 @@ class Applier:
             identity=identity,
             encode_answer=encoder.to_bytes if identity is not None else None,
             runs=pod_runs(objects),
+            written=written,
         )
         if faults.violations:
             await self._refuse(faults, call, has_cluster=has_cluster)
@@ -144,6 +150,12 @@ class Applier:
 
 async def _kept(answer: bytes) -> pb.ApplyResponse:
     return pb.ApplyResponse.FromString(answer)
+
+
+def _note_end(written: asyncio.Event, work: asyncio.Future[Any]) -> None:
+    """Nothing is written by work that has ended without it."""
+    written.set()
+    _note_exception(work)
 
 
 def _note_exception(work: asyncio.Future[Any]) -> None:
