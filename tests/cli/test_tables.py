@@ -57,3 +57,9 @@ def test_nothing_is_cut_or_wrapped_where_there_is_no_terminal(capsys: pytest.Cap
 
     printed = capsys.readouterr().out.splitlines()
     assert printed[1:] == [f"giant  {long.rstrip()}", f"small  {long.rstrip()}"]
+
+
+def test_a_row_is_a_line_though_a_message_has_several(capsys: pytest.CaptureFixture[str]) -> None:
+    show(table(("NAME", "MESSAGE"), [("a", "one\ntwo\r\n\nthree"), ("b", "four")]))
+
+    assert capsys.readouterr().out.splitlines() == ["NAME  MESSAGE", "a     one two  three", "b     four"]

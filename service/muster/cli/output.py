@@ -71,7 +71,12 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     """A table of cells of markup."""
     listed = list(rows)
     filled = [column for column in range(len(titles)) if any(row[column] not in EMPTY for row in listed)]
-    return Table([[Text.from_markup(row[column]) for column in filled] for row in (titles, *listed)])
+    return Table([[_cell(row[column]) for column in filled] for row in (titles, *listed)])
+
+
+def _cell(markup: str) -> Text:
+    """A row is a line, whatever a message holds."""
+    return Text.from_markup(" ".join(markup.splitlines()))
 
 
 def _line(cells: Iterable[Text], widths: Iterable[int]) -> Text:
