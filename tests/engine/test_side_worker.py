@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
@@ -274,6 +276,27 @@ async def test_after_its_process_was_killed_the_next_question_starts_another(ask
 
     assert seen == side_questions.contents(held.cluster)
     assert asking.restarts == 1
+
+
+async def test_who_asks_a_process_that_just_died_is_told_and_nothing_is_left_to_be_reported(
+    asking: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = _cluster()
+    unheard: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
+    await asking.contents(held)
+    side = asking.side._side
+    assert side is not None
+    os.kill(side.process.pid, signal.SIGKILL)
+    side.process.wait()
+    monkeypatch.setattr(side.process, "poll", lambda: None)
+
+    with pytest.raises(SideWorkerFailedError):
+        await asking.contents(held)
+
+    gc.collect()
+    await asyncio.sleep(0.05)
+    assert unheard == []
 
 
 async def test_the_process_ends_when_no_question_comes_for_a_while(asking: Asking) -> None:

@@ -155,6 +155,7 @@ class SideWorker:
             self._number += 1
             number = self._number
             answer: asyncio.Future[bytes] = loop.create_future()
+            answer.add_done_callback(_look_at)
             side.answers[number] = answer
             try:
                 name, unstored = await self._prepared(side, cluster)
@@ -235,9 +236,11 @@ class SideWorker:
 
     def _sent(self, side: Side, message: Message) -> asyncio.Future[None]:
         """Done when the process has read the message, or nearly; messages arrive in their order."""
-        return asyncio.get_running_loop().run_in_executor(
+        sending = asyncio.get_running_loop().run_in_executor(
             self._sender, side.pipe.send_bytes, pickled(message)
         )
+        sending.add_done_callback(_look_at)
+        return sending
 
     def _started(self, loop: asyncio.AbstractEventLoop) -> Side:
         if self._is_closed:
@@ -318,6 +321,12 @@ def _news(side: Side, feed: ReplicaFeed, names: frozenset[str]) -> Iterator[Mess
     yield ("signatures", name, signatures)
     for writes in news:
         yield ("follow", name, writes)
+
+
+def _look_at(done: asyncio.Future[Any]) -> None:
+    """The first of several that fail ends whoever waits; asyncio is not to report the others."""
+    if not done.cancelled():
+        done.exception()
 
 
 def _resolve(side: Side, number: int, answer: bytes | None) -> None:

@@ -73,9 +73,13 @@ def varied_all(cls: type[Record], *changed: str) -> Callable[..., list[Record]]:
     """
     kept = [name for name in _names_of(cls, changed) if name not in changed]
     lines = [f"def vary(records, {_columns(changed)}):", "    found = []"]
-    lines += [f"    for record, {', '.join(changed)} in zip(records, {_columns(changed)}, strict=True):"]
+    lines += ["    try:", "        keys = [record._key for record in records]"]
+    lines += ["    except AttributeError:", "        keys = [record.key for record in records]"]
+    lines += [
+        f"    for record, kept_key, {', '.join(changed)} in zip(records, keys, {_columns(changed)}, strict=True):"
+    ]
     lines += _made(changed, {name: f"record.{name}" for name in kept})
-    lines += ["        made._key = record.key"]
+    lines += ["        made._key = kept_key"]
     return _of_each(cls, lines)
 
 
