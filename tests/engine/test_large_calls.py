@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from muster.engine import apply_call
+from muster.engine import apply_call, slices
 from muster.engine.api import ApplyAnswer, ApplyCall, DeleteCall, DeleteRef
 from muster.engine.engine import Engine
 from muster.engine.errors import ConflictError, InvalidArgumentError
@@ -30,12 +30,15 @@ CHANGED = [replace(each, labels={"a": "b"}) for each in NODES]
 
 
 @pytest.fixture
-async def engine(sqlite_database: str, clock: FakeClock) -> AsyncIterator[Engine]:
-    """Holds the nodes."""
+async def engine(
+    sqlite_database: str, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Engine]:
+    """Holds the nodes. Whatever is done in slices gives way behind each object."""
     store, profiles = SqlStore(sqlite_database), {PROFILE.name: PROFILE}
     made = Engine(store, clock, FakeIds(), profiles, NullTelemetry(), EngineOptions(workers=0))
     await made.start()
     await made.apply(call(NODES))
+    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
     yield made
     await made.drain()
 
@@ -78,7 +81,7 @@ async def test_reads_go_on_and_see_what_was_before(engine: Engine) -> None:
         await asyncio.sleep(0)
 
     answer = await applying
-    assert reads > len(NODES) // 200
+    assert reads > len(NODES) // 2
     assert {each.resource_version for each in stored(engine)} == {answer.revision}
 
 
@@ -89,7 +92,7 @@ async def test_writes_come_after_it(engine: Engine) -> None:
 
     large, small, deleted = await applying, await writing, await deleting
 
-    assert large.revision < small.revision < deleted.revision
+    assert large.revision < min(small.revision, deleted.revision)
     assert (await engine.get("default", NODES[7].key))[0].labels == {"c": "d"}
 
 

@@ -19,7 +19,7 @@ from muster.engine.conditions import PodConditions
 from muster.engine.errors import ConflictError, FailedPreconditionError, InvalidArgumentError, Precondition
 from muster.engine.mutation import Mutation
 from muster.engine.ports import Ids
-from muster.engine.slices import OBJECTS_A_SLICE, give_way
+from muster.engine.slices import Slices
 from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
 from muster.model.meta import COMPOSITE_POD_GROUP, POD_GROUP, ObjectKey
 from muster.model.names import DEFAULT_NAMESPACE
@@ -81,7 +81,7 @@ class ApplyPlan:
 
         Gives way to others now and then, and is worth nothing if the cluster has another revision after that.
         """
-        admitted: list[Accepted] = []
+        admitted, slices = list[Accepted](), Slices()
         objects, runs, index = self._call.objects, self._new_runs() if not stateless else {}, 0
         while index < len(objects):
             run = runs.get(index)
@@ -95,8 +95,8 @@ class ApplyPlan:
             else:
                 admitted.append(self._admit_right(index, objects[index]))
             index += 1
-            if index % OBJECTS_A_SLICE == 0:
-                await give_way()
+            if slices.is_over:
+                await slices.give_way()
         if self._faults:
             first = self._faults[0]
             text = (
@@ -358,13 +358,13 @@ def _places_of_right(call: ApplyCall, rules: Rules) -> set[int]:
 async def stateless_faults(call: ApplyCall, rules: Rules) -> dict[int, list[Violation]]:
     """What validation finds in each object, by its index; gives way to other calls now and then."""
     faults: dict[int, list[Violation]] = {}
-    right = _places_of_right(call, rules)
+    right, slices = _places_of_right(call, rules), Slices()
     for index, sent in enumerate(call.objects):
         if index in right:
             continue
         is_right = not rules.pods.pod_faults(sent) if type(sent) is Pod else sent is None
         if sent is not None and not is_right and (found := validate(sent, rules)):
             faults[index] = found
-        if index % OBJECTS_A_SLICE == OBJECTS_A_SLICE - 1:
-            await give_way()
+        if slices.is_over:
+            await slices.give_way()
     return faults

@@ -26,7 +26,7 @@ from muster.engine.cluster import Cluster
 from muster.engine.decision_input import input_of
 from muster.engine.placed_units import is_whole
 from muster.engine.ports import Clock, DecisionInput
-from muster.engine.slices import OBJECTS_A_SLICE, give_way
+from muster.engine.slices import give_way
 from muster.engine.telemetry_port import EngineTelemetry, StartedCycle
 from muster.engine.unit_faults import fault_of
 from muster.engine.units import build_unit
@@ -34,6 +34,7 @@ from muster.engine.worker_pool import WorkerPool
 from muster.model.variations import variation, varied
 from muster.telemetry.facts import CycleFacts
 
+CHANGES_A_SLICE = 100
 INLINE_PODS = 64
 INLINE_WORK = 400_000
 NO_SEARCH = Fraction(0)
@@ -137,7 +138,7 @@ class Decider:
         feed = self._cluster.feed
         is_much = feed.is_far_behind
         while feed.is_far_behind:
-            feed.take_in(OBJECTS_A_SLICE)
+            feed.take_in(CHANGES_A_SLICE)
             await give_way()
         if is_much:
             self._pool.prepare(self._cluster.name, feed)

@@ -16,6 +16,7 @@ from grpc import aio
 from muster.engine.api import ApplyAnswer, ApplyCall, ObjectRefusal, SchedulingEngine
 from muster.engine.errors import InvalidArgumentError
 from muster.engine.pod_runs import pod_runs
+from muster.engine.slices import Slices
 from muster.model.meta import ObjectKey
 from muster.model.objects import ClusterObject
 from muster.model.pod import PodBatch
@@ -23,7 +24,7 @@ from muster.rpc.admission import Admission
 from muster.rpc.answers import apply_response
 from muster.rpc.apply_wait import add_decisions, awaited_units, wait_of
 from muster.rpc.codec import ObjectPaths, decode_object, decode_right_pod
-from muster.rpc.limits import APPLY_STREAM_IN_WORK, MAX_OBJECTS, SLICE
+from muster.rpc.limits import APPLY_STREAM_IN_WORK, MAX_OBJECTS
 from muster.rpc.replay import AnswerEncoder, apply_identity
 from muster.rpc.request_checks import RequestFaults, refuse_too_many
 from muster.v1 import cluster_service_pb2 as pb
@@ -179,6 +180,7 @@ async def _decoded(
     """Objects (None where refused) and the refusals; other calls get their turn in between."""
     objects: list[ClusterObject | PodBatch | None] = []
     refusals: list[ObjectRefusal] = []
+    slices = Slices()
     for index, message in enumerate(request.objects):
         decoded: ClusterObject | PodBatch | None = decode_right_pod(message)
         if decoded is None:
@@ -186,6 +188,6 @@ async def _decoded(
             if violations:
                 refusals.append(ObjectRefusal(index, tuple(violations)))
         objects.append(decoded)
-        if index % SLICE == SLICE - 1:
-            await asyncio.sleep(0)
+        if slices.is_over:
+            await slices.give_way()
     return objects, refusals

@@ -23,9 +23,6 @@ MAX_SIMULATED_UNITS = 1_000
 WATCH_EVENTS = 200
 WATCH_BYTES = MEBIBYTE
 APPLY_STREAM_IN_WORK = 4
-# Objects that are decoded before other calls get their turn, and those that are encoded, which takes longer.
-SLICE = 250
-ENCODED_SLICE = 50
 
 
 @dataclass(frozen=True, slots=True)

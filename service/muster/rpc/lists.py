@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 from muster.engine.api import ObjectFilter, SchedulingEngine
 from muster.engine.errors import ConflictError, Precondition
+from muster.engine.slices import Slices
 from muster.model.meta import GROUP_KINDS, POD, ObjectKey
 from muster.model.objects import ClusterObject
 from muster.model.pod import PHASES
 from muster.rpc.codec import encode_object
-from muster.rpc.limits import ENCODED_SLICE
 from muster.rpc.pagination import KeptLists, PageBudget, PageTokens, Position
 from muster.rpc.request_checks import RequestFaults
 from muster.rpc.selectors import compiled
@@ -68,14 +67,14 @@ async def checked_uid(
 
 async def _fill(response: pb.ListResponse, objects: Sequence[ClusterObject]) -> int:
     """Adds objects while they fit and returns how many did; other calls get their turn in between."""
-    budget = PageBudget()
+    budget, slices = PageBudget(), Slices()
     for index, each in enumerate(objects):
         encoded = encode_object(each)
         if not budget.takes(encoded):
             return index
         response.objects.append(encoded)
-        if index % ENCODED_SLICE == ENCODED_SLICE - 1:
-            await asyncio.sleep(0)
+        if slices.is_over:
+            await slices.give_way()
     return len(objects)
 
 

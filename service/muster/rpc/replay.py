@@ -6,7 +6,6 @@ that is still in work, is the engine's.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -14,7 +13,7 @@ from typing import Generic, TypeVar
 from google.protobuf.message import Message
 
 from muster.engine.api import RequestIdentity
-from muster.rpc.limits import SLICE
+from muster.engine.slices import Slices
 from muster.v1 import cluster_service_pb2
 
 A = TypeVar("A")
@@ -44,12 +43,13 @@ async def apply_identity(
     if request.HasField("wait"):
         head += f" {request.wait.seconds} {request.wait.nanos}"
     digest = hashlib.blake2b(head.encode(), digest_size=DIGEST_BYTES)
-    for index, each in enumerate(request.objects, start=1):
+    slices = Slices()
+    for each in request.objects:
         encoded = each.SerializeToString(deterministic=True)
         digest.update(len(encoded).to_bytes(4))
         digest.update(encoded)
-        if index % SLICE == 0:
-            await asyncio.sleep(0)
+        if slices.is_over:
+            await slices.give_way()
     return RequestIdentity(method, request.request_id, digest.digest())
 
 
