@@ -10,7 +10,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from enum import Enum, auto
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, event
 from sqlalchemy.exc import OperationalError
@@ -18,6 +18,9 @@ from sqlalchemy.exc import OperationalError
 from muster.store.bulk import Statement
 from muster.store.sqlite_bulk import SqliteBulk
 from muster.store.store import SqlStore
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine.interfaces import DBAPICursor
 
 MOST_PAGES = 10**9
 
@@ -50,9 +53,9 @@ class CountedBulk(SqliteBulk):
         super().__init__()
         self._executed = executed
 
-    def _run(self, connection: Connection, statement: Statement) -> int:
+    def _run(self, cursor: DBAPICursor, statement: Statement) -> int:
         self._executed()
-        return super()._run(connection, statement)
+        return super()._run(cursor, statement)
 
 
 class FaultyStore(SqlStore):

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +25,7 @@ from sqlalchemy import (
 )
 
 from muster.engine.ports import ForeignStoreError, StoreUnavailableError
+from muster.store.bulk import wrapped_errors
 from muster.store.checkpoints import Checkpoints
 from muster.store.sqlite_bulk import STATEMENTS_KEPT, SqliteBulk
 
@@ -83,7 +86,12 @@ class SqliteBackend:
 
         @event.listens_for(engine, "begin")
         def start(connection: Connection) -> None:
-            connection.exec_driver_sql(begin)
+            # Past SQLAlchemy, whose work around so small a statement takes several times as long.
+            with (
+                closing(connection.connection.cursor()) as cursor,
+                wrapped_errors(connection, begin, sqlite3.Error),
+            ):
+                cursor.execute(begin)
 
         return engine
 

@@ -13,11 +13,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import lru_cache
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Connection, Table
 
 from muster.store.bulk import Act, Claim, Claimed, Column, Row, Statement, key_names, wrapped_errors
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine.interfaces import DBAPICursor
 
 ROWS_A_STATEMENT = (256, 64, 16, 4, 1)
 """For how many rows a statement may have room, most first."""
@@ -51,19 +54,21 @@ class SqliteBulk:
 
     def run(self, connection: Connection, statements: Sequence[Statement]) -> int:
         concerned = 0
-        for one in statements:
-            concerned = sum(self._run(connection, part) for part in one.parts(ROWS_A_BLOCK))
+        # A cursor that an error leaves open would keep a connection that is closed in its transaction.
+        with (
+            closing(connection.connection.cursor()) as cursor,
+            wrapped_errors(connection, "a statement", sqlite3.Error),
+        ):
+            for one in statements:
+                concerned = sum(self._run(cursor, part) for part in one.parts(ROWS_A_BLOCK))
         return concerned
 
-    def _run(self, connection: Connection, statement: Statement) -> int:
+    def _run(self, cursor: DBAPICursor, statement: Statement) -> int:
         """How many rows were concerned, of the one block."""
         concerned = 0
-        # A cursor that an error leaves open would keep a connection that is closed in its transaction.
-        with closing(connection.connection.cursor()) as cursor:
-            for text, values in _executions(statement):
-                with wrapped_errors(connection, text, sqlite3.Error):
-                    cursor.executemany(text, values)
-                concerned += cursor.rowcount
+        for text, values in _executions(statement):
+            cursor.executemany(text, values)
+            concerned += cursor.rowcount
         return concerned
 
 
