@@ -313,3 +313,21 @@ def test_reports_about_one_pod_apply_in_order_in_one_revision() -> None:
 
     assert outcomes == [ACCEPTED, ACCEPTED, ACCEPTED, UNKNOWN_POD]
     assert cluster.cluster.state.revision == revision + 1
+
+
+def test_pods_that_stand_alike_and_are_reported_alike_share_their_status() -> None:
+    status = PodStatus()
+    cluster = SmallCluster(*(pod(name, on="n", status=status) for name in ("p", "q", "r")))
+    said = {
+        "p": PhaseChanged("Running", "", ""),
+        "q": PhaseChanged("Running", "", ""),
+        "r": PhaseChanged("Failed", "", ""),
+    }
+    call = ReportCall("default", [PodReport("default", name, "", each) for name, each in said.items()])
+
+    outcomes = cluster.change(lambda mutation: report(mutation, call))
+
+    p, q, r = (cluster.pod(name).status for name in said)
+    assert outcomes == (ACCEPTED,) * 3
+    assert p is q
+    assert (p.phase, r.phase) == ("Running", "Failed")

@@ -25,8 +25,8 @@ from muster.engine.mutation import Mutation
 from muster.engine.settlement import settle_deletions, settle_unit
 from muster.model.meta import ObjectKey
 from muster.model.names import dns_subdomain_fault
-from muster.model.pod import FAILED, PENDING, PHASES, RUNNING, SUCCEEDED, Pod
-from muster.model.variations import variation
+from muster.model.pod import FAILED, PENDING, PHASES, RUNNING, SUCCEEDED, Pod, PodStatus
+from muster.model.variations import variation, varied
 from muster.validation.pod import FIRST_MOMENT_US, LAST_MOMENT_US
 
 LEFT_OUT_US = 300 * 1_000_000
@@ -53,6 +53,7 @@ class _Reporting:
         self._cluster = mutation.cluster
         self._clients_evict = clients_evict
         self._failures: dict[ObjectKey, str] = {}
+        self._statuses: dict[tuple[int, PhaseChanged], tuple[PodStatus, PodStatus]] = {}
 
     def take(self, sent: PodReport) -> ReportOutcome:
         """Weigh one report, and write what it changes."""
@@ -121,9 +122,8 @@ class _Reporting:
         old = pod.status
         if _is_backwards(pod, said.phase):
             return ReportOutcome.STALE
-        start_us = old.start_us if said.start_us is None else said.start_us
-        status = replace(old, phase=said.phase, reason=said.reason, message=said.message, start_us=start_us)
-        if status == old:
+        status = self._status_of(old, said)
+        if status is old:
             return ReportOutcome.UNCHANGED
         changed = _restated(pod, self._mutation.revision, status)
         if said.phase == old.phase:
@@ -132,6 +132,15 @@ class _Reporting:
             self._mutation.put(changed)
             self._let_go_if_finished(changed)
         return ReportOutcome.ACCEPTED
+
+    def _status_of(self, old: PodStatus, said: PhaseChanged) -> PodStatus:
+        """What the status becomes, `old` itself if nothing differs. One for all pods that share it and are reported alike."""
+        made = self._statuses.get((id(old), said))
+        if made is None:
+            start_us = old.start_us if said.start_us is None else said.start_us
+            new = varied(old, phase=said.phase, reason=said.reason, message=said.message, start_us=start_us)
+            made = self._statuses[id(old), said] = (old, old if new == old else new)
+        return made[1]
 
     def _let_go_if_finished(self, pod: Pod) -> None:
         """A leaving pod that ended by itself needs no more grace."""
