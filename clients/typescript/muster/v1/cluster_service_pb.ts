@@ -1005,8 +1005,9 @@ export const ClusterService: GenService<{
     output: typeof ApplyResponseSchema;
   },
   /**
-   * Many Apply calls on one stream, each a transaction of its own, answered in order once durable. At most 4
-   * are in work; then the server stops reading. The first refused request ends the stream with its error.
+   * Many Apply calls on one stream, each a transaction of its own, applied in their order, and answered in it once
+   * durable. At most 4 are in work; then the server stops reading. The first refused request ends the stream with
+   * its error.
    *
    * @generated from rpc muster.v1.ClusterService.ApplyStream
    */
