@@ -65,6 +65,7 @@ class ApplyPlan:
         self._known_pod = cluster.state.pod
         self._call = call
         self._seen = CallObjects()
+        self._conditions = PodConditions(now_us)
         self._faults: list[Violation] = []
         self._conflicts: list[Conflict] = []
         self._context = AdmissionContext(
@@ -235,17 +236,17 @@ class ApplyPlan:
         if stored is not None and stored.deletion_us is not None:
             return self._admit_marked(sent, stored)
         answer = admit(sent, stored, self._context)
-        if isinstance(answer, Admitted) and isinstance(stored, Pod) and isinstance(answer.object, Pod):
-            return self._bound_elsewhere(answer.object, answer.outcome, stored)
+        if isinstance(stored, Pod) and not stored.node_name and isinstance(answer, Admitted):
+            return answer._replace(object=self._told_of_its_node(answer.object))
         return answer
 
-    def _bound_elsewhere(self, pod: Pod, outcome: Outcome, stored: Pod) -> Admitted:
-        """The pod; if it waited here, and was bound by another, nothing that it waited for is told of it any more."""
-        if pod.node_name and not stored.node_name and stored.status.conditions:
-            conditions = PodConditions(self._context.time_us)
-            status = conditions.without_nomination(conditions.scheduled(pod.status, pod.generation))
-            pod = varied(pod, status=status)
-        return Admitted(pod, outcome)
+    def _told_of_its_node(self, pod: ClusterObject) -> ClusterObject:
+        """A pod that waited here; if another has bound it now, it says no more what it waits for."""
+        if not isinstance(pod, Pod) or not pod.node_name or not pod.status.conditions:
+            return pod
+        conditions = self._conditions
+        status = conditions.without_nomination(conditions.scheduled(pod.status, pod.generation))
+        return varied(pod, status=status)
 
     def _admit_marked(self, sent: ClusterObject, stored: ClusterObject) -> Answer:
         """An object with a deletion mark takes no change but the removal of finalizers, which hold it back."""

@@ -147,6 +147,7 @@ class Engine:
     async def get(self, cluster: str, key: ObjectKey) -> tuple[ClusterObject, int]:
         service = self._service(cluster)
         found, durable = service.cluster.state.get(key), service.revisions.durable_revision
+        # What no later revision has changed is what it was at the durable one.
         if found is not None and found.resource_version <= durable:
             return found, durable
         revision = service.cluster.state.revision
@@ -270,7 +271,7 @@ class Engine:
             text = f"decision {decision_id[:80]!r} does not exist, or is not kept any more"
             known = is_id and 0 < int(decision_id) <= service.cluster.state.revision
             reason = "DECISION_COMPACTED" if known else "DECISION_NOT_FOUND"
-            raise NotFoundError(reason, text, [("Decision", decision_id)])
+            raise NotFoundError(reason, text, [("Decision", decision_id[:80])])
         return found
 
     async def rerun(self, cluster: str, record: DecisionRecord) -> Rerun:
