@@ -1,4 +1,4 @@
-"""Texts that one of the stores cannot hold, or that no answer may have, are refused on both, and others go on."""
+"""Texts that one of the stores cannot hold, or that no answer may have, are refused on both, by name, and others go on."""
 
 from collections.abc import Callable
 
@@ -52,6 +52,16 @@ def test_a_request_id_holds_no_nul(crewed: Cluster, method: str) -> None:
 
     assert [each.field for each in refusal.error.details.violations] == ["requestId"]
     assert crewed.bound() == {"crew-0", "crew-1"}
+
+
+def test_a_request_id_of_another_request_is_named_as_the_fault(crewed: Cluster) -> None:
+    crewed.apply(node("m"), request_id="once")
+
+    with refused(grpc.StatusCode.INVALID_ARGUMENT) as refusal:
+        crewed.apply(node("n"), request_id="once")
+
+    assert refusal.error.details.reason == "REQUEST_ID_REUSED"
+    assert [each.field for each in refusal.error.details.violations] == ["requestId"]
 
 
 def test_a_uid_holds_no_nul(crewed: Cluster) -> None:
