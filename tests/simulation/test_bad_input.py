@@ -79,6 +79,7 @@ def test_faults_of_objects_sent_along_have_their_own_path(cluster: Simulated) ->
         cluster.simulate("g", inline=[node("n", "-1")])
 
     assert list(faults(refusal.error)) == ["inline.objects[0].node.status.allocatable[cpu]"]
+    assert refusal.error.reason == "INVALID_OBJECTS"
 
 
 def test_a_foreign_pod_is_no_unit(cluster: Simulated) -> None:
@@ -137,6 +138,8 @@ def test_requests_at_fault(
 
     found = faults(refusal.error)
     assert found == {field: reason for field, reason in expected.items() if reason}
+    is_limit = set(found.values()) == {"TOO_MANY"}
+    assert refusal.error.reason == ("LIMIT_EXCEEDED" if is_limit else "INVALID_REQUEST")
 
 
 @pytest.mark.parametrize("part", ["inline", "overlay"])

@@ -8,7 +8,7 @@ time ends, the answer is what was decided by then. Nothing here knows a store.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from muster.core.decision import Decision, DecisionCode
@@ -32,7 +32,7 @@ from muster.engine.worker_pool import WorkerPool
 from muster.model.meta import ObjectKey
 from muster.model.priority import NEVER
 from muster.model.variations import varied
-from muster.validation.violations import Violation
+from muster.validation.violations import TOO_MANY, Violation
 
 _NO_CHANGES = Overlay()
 _MOST_NAMED = 3
@@ -96,6 +96,13 @@ def simulate(cluster: Cluster, simulation: Simulation, setting: Setting) -> Simu
     )
 
 
+def _reason(of_request: Sequence[Violation], faults: Sequence[Violation]) -> str:
+    """What a refusal with these faults is called, of which some are the request's own."""
+    if not of_request:
+        return "INVALID_OBJECTS"
+    return "LIMIT_EXCEEDED" if all(fault.reason == TOO_MANY for fault in faults) else "INVALID_REQUEST"
+
+
 class _Running:
     """One simulation in the making. `before`: what was in use when it began."""
 
@@ -127,7 +134,7 @@ class _Running:
         if faults:
             first = faults[0]
             text = f"{len(faults)} fault(s) in the simulation, first {first.field}: {first.description}"
-            raise InvalidArgumentError("INVALID_OBJECTS", text, faults)
+            raise InvalidArgumentError(_reason(asked.faults, faults), text, faults)
 
     def _units(self) -> list[Root]:
         state = self._cluster.state
