@@ -105,9 +105,8 @@ class ApplyRequest(_message.Message):
 
     @_builtins.property
     def wait(self) -> _duration_pb2.Duration:
-        """At most 10 min, and not with `validate_only`. Answers as soon as every unit that an object of the call is
-        part of is scheduled, or the time is over: as if Schedule was called with this `wait` for each of them, right
-        behind the Apply. At most 1 000 units: groups that are below no other in the call, and pods without a group.
+        """At most 10 min, not with `validate_only`. Answers once every unit that the objects are part of is scheduled, or
+        the time is over, as a Schedule with this `wait` for each, right behind the Apply, would. At most 1 000 units.
         """
 
     def __init__(

@@ -47,9 +47,8 @@ class ClusterServiceStub:
     RESOURCE_VERSION_MISMATCH, UID_MISMATCH. FAILED_PRECONDITION: OBJECT_DELETING, CLUSTER_DELETING.
     """
     ApplyStream: _grpc.StreamStreamMultiCallable[_cluster_service_pb2.ApplyRequest, _cluster_service_pb2.ApplyStreamResponse]
-    """Many Apply calls on one stream, each a transaction of its own, applied in their order, and answered in it once
-    durable. At most 4 are in work; then the server stops reading. The first refused request ends the stream with
-    its error.
+    """Many Apply calls on one stream, each a transaction of its own, applied and answered in order, once durable. At
+    most 4 are in work; then the server stops reading. The first refused request ends the stream with its error.
     """
     Get: _grpc.UnaryUnaryMultiCallable[_cluster_service_pb2.GetRequest, _cluster_service_pb2.GetResponse]
     """Reads one object. NOT_FOUND: OBJECT_NOT_FOUND."""
@@ -97,9 +96,8 @@ class ClusterServiceAsyncStub(ClusterServiceStub):
     RESOURCE_VERSION_MISMATCH, UID_MISMATCH. FAILED_PRECONDITION: OBJECT_DELETING, CLUSTER_DELETING.
     """
     ApplyStream: _aio.StreamStreamMultiCallable[_cluster_service_pb2.ApplyRequest, _cluster_service_pb2.ApplyStreamResponse]  # type: ignore[assignment]
-    """Many Apply calls on one stream, each a transaction of its own, applied in their order, and answered in it once
-    durable. At most 4 are in work; then the server stops reading. The first refused request ends the stream with
-    its error.
+    """Many Apply calls on one stream, each a transaction of its own, applied and answered in order, once durable. At
+    most 4 are in work; then the server stops reading. The first refused request ends the stream with its error.
     """
     Get: _aio.UnaryUnaryMultiCallable[_cluster_service_pb2.GetRequest, _cluster_service_pb2.GetResponse]  # type: ignore[assignment]
     """Reads one object. NOT_FOUND: OBJECT_NOT_FOUND."""
@@ -156,9 +154,8 @@ class ClusterServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _MaybeAsyncIterator[_cluster_service_pb2.ApplyRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_cluster_service_pb2.ApplyStreamResponse], _abc.AsyncIterator[_cluster_service_pb2.ApplyStreamResponse]]:
-        """Many Apply calls on one stream, each a transaction of its own, applied in their order, and answered in it once
-        durable. At most 4 are in work; then the server stops reading. The first refused request ends the stream with
-        its error.
+        """Many Apply calls on one stream, each a transaction of its own, applied and answered in order, once durable. At
+        most 4 are in work; then the server stops reading. The first refused request ends the stream with its error.
         """
 
     @_abc_1.abstractmethod

@@ -149,9 +149,8 @@ type ApplyRequest struct {
 	RequestId string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// True checks everything and stores nothing.
 	ValidateOnly bool `protobuf:"varint,4,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
-	// At most 10 min, and not with `validate_only`. Answers as soon as every unit that an object of the call is
-	// part of is scheduled, or the time is over: as if Schedule was called with this `wait` for each of them, right
-	// behind the Apply. At most 1 000 units: groups that are below no other in the call, and pods without a group.
+	// At most 10 min, not with `validate_only`. Answers once every unit that the objects are part of is scheduled, or
+	// the time is over, as a Schedule with this `wait` for each, right behind the Apply, would. At most 1 000 units.
 	Wait          *durationpb.Duration `protobuf:"bytes,5,opt,name=wait,proto3" json:"wait,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -50,9 +50,8 @@ type ClusterServiceClient interface {
 	// stays. INVALID_ARGUMENT: INVALID_OBJECTS, TOO_MANY_OBJECTS, LIMIT_EXCEEDED. ABORTED:
 	// RESOURCE_VERSION_MISMATCH, UID_MISMATCH. FAILED_PRECONDITION: OBJECT_DELETING, CLUSTER_DELETING.
 	Apply(ctx context.Context, in *ApplyRequest, opts ...grpc.CallOption) (*ApplyResponse, error)
-	// Many Apply calls on one stream, each a transaction of its own, applied in their order, and answered in it once
-	// durable. At most 4 are in work; then the server stops reading. The first refused request ends the stream with
-	// its error.
+	// Many Apply calls on one stream, each a transaction of its own, applied and answered in order, once durable. At
+	// most 4 are in work; then the server stops reading. The first refused request ends the stream with its error.
 	ApplyStream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ApplyRequest, ApplyStreamResponse], error)
 	// Reads one object. NOT_FOUND: OBJECT_NOT_FOUND.
 	Get(ctx context.Context, in *GetRequest, opts ...grpc.CallOption) (*GetResponse, error)
@@ -215,9 +214,8 @@ type ClusterServiceServer interface {
 	// stays. INVALID_ARGUMENT: INVALID_OBJECTS, TOO_MANY_OBJECTS, LIMIT_EXCEEDED. ABORTED:
 	// RESOURCE_VERSION_MISMATCH, UID_MISMATCH. FAILED_PRECONDITION: OBJECT_DELETING, CLUSTER_DELETING.
 	Apply(context.Context, *ApplyRequest) (*ApplyResponse, error)
-	// Many Apply calls on one stream, each a transaction of its own, applied in their order, and answered in it once
-	// durable. At most 4 are in work; then the server stops reading. The first refused request ends the stream with
-	// its error.
+	// Many Apply calls on one stream, each a transaction of its own, applied and answered in order, once durable. At
+	// most 4 are in work; then the server stops reading. The first refused request ends the stream with its error.
 	ApplyStream(grpc.BidiStreamingServer[ApplyRequest, ApplyStreamResponse]) error
 	// Reads one object. NOT_FOUND: OBJECT_NOT_FOUND.
 	Get(context.Context, *GetRequest) (*GetResponse, error)

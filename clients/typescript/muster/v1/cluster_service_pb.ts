@@ -63,9 +63,8 @@ export type ApplyRequest = Message<"muster.v1.ApplyRequest"> & {
   validateOnly: boolean;
 
   /**
-   * At most 10 min, and not with `validate_only`. Answers as soon as every unit that an object of the call is
-   * part of is scheduled, or the time is over: as if Schedule was called with this `wait` for each of them, right
-   * behind the Apply. At most 1 000 units: groups that are below no other in the call, and pods without a group.
+   * At most 10 min, not with `validate_only`. Answers once every unit that the objects are part of is scheduled, or
+   * the time is over, as a Schedule with this `wait` for each, right behind the Apply, would. At most 1 000 units.
    *
    * @generated from field: google.protobuf.Duration wait = 5;
    */
@@ -1005,9 +1004,8 @@ export const ClusterService: GenService<{
     output: typeof ApplyResponseSchema;
   },
   /**
-   * Many Apply calls on one stream, each a transaction of its own, applied in their order, and answered in it once
-   * durable. At most 4 are in work; then the server stops reading. The first refused request ends the stream with
-   * its error.
+   * Many Apply calls on one stream, each a transaction of its own, applied and answered in order, once durable. At
+   * most 4 are in work; then the server stops reading. The first refused request ends the stream with its error.
    *
    * @generated from rpc muster.v1.ClusterService.ApplyStream
    */
