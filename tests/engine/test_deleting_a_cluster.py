@@ -8,16 +8,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from muster.engine.api import ApplyCall, DeleteOutcome
+from muster.engine.api import DeleteOutcome
 from muster.engine.engine import Engine
 from muster.engine.errors import FailedPreconditionError, NotFoundError, UnavailableError
 from muster.engine.ports import StoreUnavailableError
-from muster.engine.registry import EngineOptions
-from muster.engine.telemetry_port import NullTelemetry
 from muster.store.store import SqlStore
-from tests.engine.tree_cluster import PROFILE, node
+from tests.engine.started_engine import applying, started_engine
+from tests.engine.tree_cluster import node
 from tests.fakes.clock import FakeClock
-from tests.fakes.ids import FakeIds
 
 SECONDS = 10.0
 NODE = node("n")
@@ -48,10 +46,8 @@ def store(store_url: str) -> SlowToDelete:
 @pytest.fixture
 async def engine(store: SlowToDelete, clock: FakeClock) -> AsyncIterator[Engine]:
     """Has a cluster `doomed` with a node."""
-    profiles = {PROFILE.name: PROFILE}
-    made = Engine(store, clock, FakeIds(), profiles, NullTelemetry(), EngineOptions(workers=0))
-    await made.start()
-    await made.apply(ApplyCall("doomed", [NODE], ["objects[0]."]))
+    made = await started_engine(store, clock)
+    await made.apply(applying([NODE], "doomed"))
     yield made
     store.go_on.set()
     await made.drain()
@@ -69,7 +65,7 @@ async def test_calls_on_it_are_told_that_it_is_being_deleted(engine: Engine, sto
     with pytest.raises(FailedPreconditionError) as read:
         await engine.get("doomed", NODE.key)
     with pytest.raises(FailedPreconditionError) as written:
-        await engine.apply(ApplyCall("doomed", [node("other")], ["objects[0]."]))
+        await engine.apply(applying([node("other")], "doomed"))
     again = await engine.delete_cluster("doomed")
 
     store.go_on.set()
@@ -89,7 +85,7 @@ async def test_it_goes_even_if_the_caller_leaves(engine: Engine, store: SlowToDe
     async with asyncio.timeout(SECONDS):
         while "doomed" in [each.name for each in await engine.list_clusters()]:  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0.001)
-    await engine.apply(ApplyCall("doomed", [NODE], ["objects[0]."]))
+    await engine.apply(applying([NODE], "doomed"))
     assert (await engine.get("doomed", NODE.key))[1] == 1
 
 
@@ -109,6 +105,6 @@ async def test_it_is_back_if_the_store_does_not_delete_it(engine: Engine, store:
             except UnavailableError:
                 await asyncio.sleep(0.001)
     assert found.name == "n"
-    await engine.apply(ApplyCall("doomed", [node("other")], ["objects[0]."]))
+    await engine.apply(applying([node("other")], "doomed"))
     store.is_broken = False
     assert await engine.delete_cluster("doomed") is DeleteOutcome.DELETED

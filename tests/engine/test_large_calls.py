@@ -9,20 +9,18 @@ from dataclasses import replace
 import pytest
 
 from muster.engine import apply_call, slices
-from muster.engine.api import ApplyAnswer, ApplyCall, DeleteCall, DeleteRef
+from muster.engine.api import ApplyAnswer, DeleteCall, DeleteRef
 from muster.engine.engine import Engine
 from muster.engine.errors import ConflictError, InvalidArgumentError
 from muster.engine.large_calls import LargeCalls
 from muster.engine.mutation import Mutation
-from muster.engine.registry import EngineOptions
-from muster.engine.telemetry_port import NullTelemetry
 from muster.model.node import Node
 from muster.model.objects import ClusterObject
 from muster.store.store import SqlStore
 from muster.validation.admission import Outcome
-from tests.engine.tree_cluster import PROFILE, node
+from tests.engine.started_engine import applying, started_engine
+from tests.engine.tree_cluster import node
 from tests.fakes.clock import FakeClock
-from tests.fakes.ids import FakeIds
 
 SOON = 10
 NODES = [node(f"n-{number}") for number in range(1_500)]
@@ -34,23 +32,17 @@ async def engine(
     sqlite_database: str, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Engine]:
     """Holds the nodes. Whatever is done in slices gives way behind each object."""
-    store, profiles = SqlStore(sqlite_database), {PROFILE.name: PROFILE}
-    made = Engine(store, clock, FakeIds(), profiles, NullTelemetry(), EngineOptions(workers=0))
-    await made.start()
-    await made.apply(call(NODES))
+    made = await started_engine(SqlStore(sqlite_database), clock)
+    await made.apply(applying(NODES))
     monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
     yield made
     await made.drain()
 
 
-def call(sent: Sequence[ClusterObject]) -> ApplyCall:
-    return ApplyCall("default", sent, [f"objects[{i}]." for i in range(len(sent))])
-
-
 async def in_work(engine: Engine, sent: Sequence[ClusterObject]) -> asyncio.Task[ApplyAnswer]:
     """A large call of which some has been admitted, and not all."""
     calls = engine._registry.services["default"].cluster.large_calls
-    begun = asyncio.create_task(engine.apply(call(sent)))
+    begun = asyncio.create_task(engine.apply(applying(sent)))
     async with asyncio.timeout(SOON):
         while calls._in_work is None:  # noqa: ASYNC110 - the engine tells nobody when it begins
             await asyncio.sleep(0)
@@ -73,26 +65,26 @@ def write(engine: Engine, act: Callable[[Mutation], None]) -> None:
 
 
 async def test_reads_go_on_and_see_what_was_before(engine: Engine) -> None:
-    applying, reads = await in_work(engine, CHANGED), 0
+    large, reads = await in_work(engine, CHANGED), 0
 
-    while not applying.done() and (found := (await engine.get("default", NODES[0].key))[0]).labels == {}:
+    while not large.done() and (found := (await engine.get("default", NODES[0].key))[0]).labels == {}:
         assert found.resource_version == 1
         reads += 1
         await asyncio.sleep(0)
 
-    answer = await applying
+    answer = await large
     assert reads > len(NODES) // 2
     assert {each.resource_version for each in stored(engine)} == {answer.revision}
 
 
 async def test_writes_come_after_it(engine: Engine) -> None:
-    applying = await in_work(engine, CHANGED)
-    writing = asyncio.create_task(engine.apply(call([replace(NODES[7], labels={"c": "d"})])))
+    large = await in_work(engine, CHANGED)
+    writing = asyncio.create_task(engine.apply(applying([replace(NODES[7], labels={"c": "d"})])))
     deleting = asyncio.create_task(engine.delete(DeleteCall("default", [DeleteRef(NODES[8].key)])))
 
-    large, small, deleted = await applying, await writing, await deleting
+    first, small, deleted = await large, await writing, await deleting
 
-    assert large.revision < min(small.revision, deleted.revision)
+    assert first.revision < min(small.revision, deleted.revision)
     assert (await engine.get("default", NODES[7].key))[0].labels == {"c": "d"}
 
 
@@ -101,7 +93,7 @@ async def test_another_large_call_comes_after_it(engine: Engine, size: int) -> N
     first = await in_work(engine, CHANGED)
 
     answers = await asyncio.gather(
-        first, engine.apply(call([replace(each, labels={}) for each in NODES[:size]]))
+        first, engine.apply(applying([replace(each, labels={}) for each in NODES[:size]]))
     )
 
     assert answers[1].revision == answers[0].revision + 1
@@ -109,13 +101,13 @@ async def test_another_large_call_comes_after_it(engine: Engine, size: int) -> N
 
 
 async def test_what_was_written_all_the_same_is_seen(engine: Engine) -> None:
-    applying = await in_work(engine, CHANGED)
+    large = await in_work(engine, CHANGED)
     other = replace(NODES[0], name="other", uid="other", resource_version=2, ordinal=2 << 20)
 
     write(engine, lambda mutation: mutation.put(other))
     write(engine, lambda mutation: mutation.remove(NODES[3].key))
 
-    answer = await applying
+    answer = await large
     outcomes = [result.outcome for result in answer.results]
     assert outcomes.count(Outcome.UPDATED) == len(NODES) - 1
     assert outcomes[3] is Outcome.CREATED
@@ -126,34 +118,34 @@ async def test_what_was_written_all_the_same_is_seen(engine: Engine) -> None:
 
 async def test_a_precondition_holds_until_the_write(engine: Engine) -> None:
     sent = [*CHANGED[1:], replace(CHANGED[0], resource_version=1)]
-    applying = await in_work(engine, sent)
+    large = await in_work(engine, sent)
 
     write(engine, lambda mutation: mutation.put(replace(stored(engine)[0], resource_version=2)))
 
     with pytest.raises(ConflictError):
-        await applying
+        await large
     assert stored(engine)[1].labels == {}
 
 
 async def test_a_refused_one_lets_others_go_on(engine: Engine) -> None:
-    applying = await in_work(engine, [*CHANGED, CHANGED[0]])
+    large = await in_work(engine, [*CHANGED, CHANGED[0]])
 
     with pytest.raises(InvalidArgumentError, match="twice"):
-        await applying
-    assert (await engine.apply(call(CHANGED[:1]))).revision == 2
+        await large
+    assert (await engine.apply(applying(CHANGED[:1]))).revision == 2
 
 
 async def test_a_caller_who_leaves_lets_others_go_on(engine: Engine) -> None:
-    applying = await in_work(engine, CHANGED)
+    large = await in_work(engine, CHANGED)
 
-    applying.cancel()
+    large.cancel()
 
-    assert (await engine.apply(call(CHANGED[:1]))).revision == 2
+    assert (await engine.apply(applying(CHANGED[:1]))).revision == 2
     assert sum(each.labels == {"a": "b"} for each in stored(engine)) == 1
 
 
 async def test_a_new_cluster_is_made_by_a_large_call(engine: Engine) -> None:
-    answer = await engine.apply(replace(call(NODES), cluster="new"))
+    answer = await engine.apply(applying(NODES, "new"))
 
     assert [each.outcome for each in answer.results] == [Outcome.CREATED] * len(NODES)
 
@@ -161,6 +153,6 @@ async def test_a_new_cluster_is_made_by_a_large_call(engine: Engine) -> None:
 async def test_a_small_call_waits_for_nothing(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LargeCalls, "alone", None)
 
-    answer = await engine.apply(call(CHANGED[: apply_call.AT_ONCE]))
+    answer = await engine.apply(applying(CHANGED[: apply_call.AT_ONCE]))
 
     assert answer.revision == 2

@@ -8,16 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from muster.engine.api import ApplyCall, DeleteCall, DeleteRef
+from muster.engine.api import DeleteCall, DeleteRef
 from muster.engine.engine import Engine
 from muster.engine.errors import NotFoundError, UnavailableError
-from muster.engine.registry import EngineOptions
-from muster.engine.telemetry_port import NullTelemetry
 from muster.model.objects import ClusterObject
 from tests.engine.counting_store import SOON, CountingStore
-from tests.engine.tree_cluster import PROFILE, node
+from tests.engine.started_engine import applying, started_engine
+from tests.engine.tree_cluster import node
 from tests.fakes.clock import FakeClock
-from tests.fakes.ids import FakeIds
 
 KEPT, OTHER = node("kept"), node("other")
 
@@ -30,9 +28,7 @@ def store(sqlite_database: str) -> CountingStore:
 @pytest.fixture
 async def engine(store: CountingStore, clock: FakeClock) -> AsyncIterator[Engine]:
     """Holds two nodes, and then no transaction ends until the test says so."""
-    profiles = {PROFILE.name: PROFILE}
-    made = Engine(store, clock, FakeIds(), profiles, NullTelemetry(), EngineOptions(workers=0))
-    await made.start()
+    made = await started_engine(store, clock)
     await apply(made, KEPT, OTHER)
     store.forget()
     store.may_commit.clear()
@@ -42,7 +38,7 @@ async def engine(store: CountingStore, clock: FakeClock) -> AsyncIterator[Engine
 
 
 async def apply(engine: Engine, *sent: ClusterObject) -> None:
-    await engine.apply(ApplyCall("default", sent, [f"objects[{i}]." for i in range(len(sent))]))
+    await engine.apply(applying(sent))
 
 
 async def delete(engine: Engine, gone: ClusterObject) -> None:

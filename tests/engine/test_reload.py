@@ -2,12 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import closing
 
 import pytest
 
 from muster.engine.errors import UnavailableError
-from muster.engine.ports import ClusterWrites, LoadedCluster, StoreUnavailableError
+from muster.engine.ports import ClusterWrites, LoadedCluster
 from muster.engine.registry import ClusterRegistry, EngineOptions
 from muster.store.store import SqlStore, open_store
 from tests.engine.counting_store import SOON
@@ -20,6 +19,8 @@ from tests.engine.started_registry import (
     until_available,
 )
 from tests.fakes.clock import FakeClock
+
+MANY = 1_000
 
 
 @pytest.fixture
@@ -124,28 +125,12 @@ async def test_a_restart_forgets_nothing_before_its_time(store_url: str, clock: 
     assert compacted == [0, 1]
 
 
-class Absent(SqlStore):
-    """Takes nothing and gives nothing any more once it is gone."""
-
-    is_gone = False
-
-    def commit(self, writes: Sequence[ClusterWrites]) -> None:
-        self._check()
-        super().commit(writes)
-
-    def load_cluster(self, cluster: str) -> LoadedCluster:
-        self._check()
-        return super().load_cluster(cluster)
-
-    def _check(self) -> None:
-        if self.is_gone:
-            raise StoreUnavailableError("gone")
-
-
-async def test_a_server_stops_though_the_store_is_gone(sqlite_database: str, clock: FakeClock) -> None:
-    store = Absent(sqlite_database)
+async def test_a_server_stops_though_a_cluster_cannot_be_loaded(
+    sqlite_database: str, clock: FakeClock
+) -> None:
+    store = Surprising(sqlite_database)
     registry, service = await started_with_a_node(store, clock)
-    store.is_gone = True
+    store.surprise = "commit" + " load" * MANY
     service.write(lambda mutation: put(mutation, "lost"))
     with pytest.raises(UnavailableError):
         await service.durable()
@@ -154,5 +139,4 @@ async def test_a_server_stops_though_the_store_is_gone(sqlite_database: str, clo
         await registry.close(OVER)
 
     assert not service.available
-    with closing(open_store(sqlite_database)) as after:
-        assert {each.name for each in after.load_cluster("default").objects} == {"kept"}
+    assert {item.name for item in stored(sqlite_database).objects} == {"kept"}

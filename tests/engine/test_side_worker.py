@@ -15,6 +15,7 @@ import pytest
 
 from muster.engine.errors import NotFoundError, ResourceExhaustedError, UnavailableError
 from muster.engine.mutation import Mutation
+from muster.engine.side_link import Side
 from muster.engine.side_worker import MOST_WAITING, SideWorker, SideWorkerFailedError
 from muster.model.meta import POD, ObjectKey
 from tests.engine import side_questions
@@ -35,6 +36,13 @@ class Asking:
         writes = held.cluster.take_writes()
         if writes is not None:
             self.side.note(writes)
+
+    @property
+    def process(self) -> Side:
+        """What runs at the moment. Raises LookupError if nothing does."""
+        if self.side._side is None:
+            raise LookupError("no process runs")
+        return self.side._side
 
     async def contents(self, held: SmallCluster) -> side_questions.Contents:
         self.commit(held)
@@ -267,8 +275,7 @@ async def test_more_questions_than_may_wait_are_refused(asking: Asking) -> None:
 async def test_after_its_process_was_killed_the_next_question_starts_another(asking: Asking) -> None:
     held = _cluster()
     await asking.contents(held)
-    side = asking.side._side
-    assert side is not None
+    side = asking.process
 
     os.kill(side.process.pid, signal.SIGKILL)
     side.process.wait()
@@ -285,8 +292,7 @@ async def test_who_asks_a_process_that_just_died_is_told_and_nothing_is_left_to_
     unheard: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
     await asking.contents(held)
-    side = asking.side._side
-    assert side is not None
+    side = asking.process
     os.kill(side.process.pid, signal.SIGKILL)
     side.process.wait()
     monkeypatch.setattr(side.process, "poll", lambda: None)

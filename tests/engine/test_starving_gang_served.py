@@ -11,20 +11,18 @@ from itertools import count
 import pytest
 
 from muster.core.framework import ReservationSettings
-from muster.engine.api import ApplyCall, ObjectFilter, PhaseChanged, PodReport, ReportCall
+from muster.engine.api import ObjectFilter, PhaseChanged, PodReport, ReportCall
 from muster.engine.engine import Engine
 from muster.engine.ports import UnitState
-from muster.engine.registry import EngineOptions
-from muster.engine.telemetry_port import NullTelemetry
 from muster.model.meta import POD
 from muster.model.objects import ClusterObject
 from muster.model.pod import Pod
 from muster.model.run_time import max_run_time_seconds
 from muster.store.store import SqlStore
 from tests.engine.reserving_cluster import gang, single
+from tests.engine.started_engine import applying, started_engine
 from tests.engine.tree_cluster import PROFILE, node
 from tests.fakes.clock import FakeClock
-from tests.fakes.ids import FakeIds
 
 AFTER_SECONDS = 10
 SIZE = 64
@@ -44,9 +42,7 @@ class Served:
         self._ends: dict[str, float] = {}
 
     async def apply(self, *sent: ClusterObject) -> None:
-        await self._engine.apply(
-            ApplyCall("default", list(sent), [f"objects[{i}]." for i in range(len(sent))])
-        )
+        await self._engine.apply(applying(sent))
 
     async def go_on(self, seconds: int) -> None:
         for _ in range(seconds):
@@ -95,9 +91,7 @@ class Served:
 @pytest.fixture
 async def served(sqlite_database: str, clock: FakeClock) -> AsyncIterator[Served]:
     profile = replace(PROFILE, reservation=ReservationSettings(AFTER_SECONDS))
-    store, profiles = SqlStore(sqlite_database), {profile.name: profile}
-    engine = Engine(store, clock, FakeIds(), profiles, NullTelemetry(), EngineOptions(workers=0))
-    await engine.start()
+    engine = await started_engine(SqlStore(sqlite_database), clock, profile)
     made = Served(engine, clock)
     await made.apply(*(node(f"n-{i:02}", cpu=4) for i in range(18)))
     yield made
