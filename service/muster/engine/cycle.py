@@ -30,7 +30,7 @@ from muster.engine.queueing_hints import FREEING
 from muster.engine.reserving import Reserver, reserves
 from muster.engine.search_allowance import found_nothing
 from muster.engine.settlement import settle_unit
-from muster.engine.slices import give_way
+from muster.engine.slices import SLICE_SECONDS, give_way
 from muster.engine.telemetry_port import EngineTelemetry
 from muster.engine.uncommitted import fitting, uncommitted
 from muster.engine.unit_runs import Left, UnitRuns
@@ -42,7 +42,6 @@ from muster.model.meta import ObjectKey
 from muster.telemetry.facts import CycleFacts
 
 _LOG = logging.getLogger(__name__)
-SLICE_SECONDS = 0.002
 BESIDE_SECONDS = 0.02
 """For how long slices follow before they wait for a transaction again: else units come faster than they are decided."""
 ATTEMPTS = 3

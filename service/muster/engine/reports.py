@@ -24,7 +24,7 @@ from muster.engine.hierarchy import unit_of_pod
 from muster.engine.mutation import Mutation
 from muster.engine.settlement import settle_deletions, settle_unit
 from muster.model.meta import ObjectKey
-from muster.model.names import dns_subdomain_fault
+from muster.model.names import NUL, dns_subdomain_fault
 from muster.model.pod import FAILED, PENDING, PHASES, RUNNING, SUCCEEDED, Pod, PodStatus
 from muster.model.variations import variation, varied
 from muster.validation.pod import FIRST_MOMENT_US, LAST_MOMENT_US
@@ -172,9 +172,9 @@ def _is_node(name: str) -> bool:
 
 
 def _is_short(reason: str, message: str) -> bool:
-    """Whether a condition may say so; PostgreSQL's texts cannot hold NUL."""
+    """Whether a condition may say so."""
     is_short = len(reason) <= LONGEST_REASON and len(message) <= LONGEST_MESSAGE
-    return is_short and "\0" not in reason and "\0" not in message
+    return is_short and NUL not in reason and NUL not in message
 
 
 def _is_backwards(pod: Pod, phase: str) -> bool:

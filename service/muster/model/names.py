@@ -14,6 +14,8 @@ LONGEST_SUBDOMAIN = 253
 LONGEST_PORT_NAME = 15
 MOST_ANNOTATION_BYTES = 256 * 1024
 DEFAULT_NAMESPACE = "default"
+NUL = "\0"
+"""What no text may hold that a caller chooses: PostgreSQL's cannot."""
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")

@@ -14,7 +14,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from muster.engine.errors import InvalidArgumentError
 from muster.model.meta import CLUSTER_SCOPED_KINDS, GROUP_KINDS, KINDS, POD, ObjectKey
-from muster.model.names import DEFAULT_NAMESPACE, dns_label_fault, dns_subdomain_fault
+from muster.model.names import DEFAULT_NAMESPACE, NUL, dns_label_fault, dns_subdomain_fault
 from muster.rpc.codec import from_timestamp
 from muster.rpc.limits import (
     DEFAULT_PAGE_SIZE,
@@ -70,7 +70,7 @@ class RequestFaults:
     def request_id(self, text: str) -> str:
         if len(text) > MAX_REQUEST_ID_LENGTH:
             self.add("requestId", TOO_MANY, f"a request id has at most {MAX_REQUEST_ID_LENGTH} characters")
-        if "\0" in text:
+        if NUL in text:
             self.add("requestId", INVALID, "a request id does not hold NUL")
         return text
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from muster.model.meta import CLUSTER_SCOPED_KINDS, KubernetesObject, OwnerReference
 from muster.model.names import (
     MOST_ANNOTATION_BYTES,
+    NUL,
     annotations_size,
     dns_label_fault,
     dns_subdomain_fault,
@@ -18,8 +19,6 @@ from muster.validation.labels import label_map_faults
 from muster.validation.violations import INVALID, TOO_MANY, Violation
 
 LONGEST_UID = 253
-NUL = "\0"
-"""What PostgreSQL's texts cannot hold."""
 
 
 def metadata_faults(kind: str, meta: KubernetesObject) -> Faults:

@@ -10,12 +10,9 @@ from muster.core.explain.circumstances import Circumstances
 from muster.core.explain.explanation import Help, HelpCode
 from muster.core.explain.trials import Trials, groups_below, replaced
 from muster.core.messages import number_of
-from muster.core.tree import GroupTree, PendingPods, leaves
+from muster.core.tree import MOST_PODS_A_UNIT, GroupTree, PendingPods, leaves
 from muster.model.meta import ObjectKey
 from muster.model.variations import varied
-
-MOST_PODS = 100_000
-"""Of a unit: a minimum beyond that is not reached by adding pods, of which the trial would make each."""
 
 _Item = TypeVar("_Item")
 
@@ -45,7 +42,8 @@ def _one_or_all(items: list[_Item], helps: Callable[[list[_Item]], bool]) -> lis
 
 def _completes(trials: Trials, known: Circumstances, short: list[GroupTree]) -> bool:
     root = trials.unit.root
-    if trials.unit.pod_count + sum(map(_missing, short)) > MOST_PODS:
+    # The trial makes each of them, and a minimum may ask for thousands of millions.
+    if trials.unit.pod_count + sum(map(_missing, short)) > MOST_PODS_A_UNIT:
         return False
     first_new = max(pod for leaf in leaves(root) for pod in leaf.pods.ids) + 1
     for leaf in short:
