@@ -16,7 +16,9 @@ from tests.engine.tree_cluster import node
 from tests.fakes.clock import FakeClock
 
 FOR_EVER = 1e9
+LONG_SECONDS = 3600
 TURNS = 400
+FEW_TURNS = 5
 UNITS = 40
 
 
@@ -34,8 +36,13 @@ def store(sqlite_database: str) -> CountingStore:
 
 
 @pytest.fixture
-async def service(store: CountingStore) -> AsyncIterator[ClusterService]:
-    registry = await started(store, TickingClock())
+def clock() -> TickingClock:
+    return TickingClock()
+
+
+@pytest.fixture
+async def service(store: CountingStore, clock: TickingClock) -> AsyncIterator[ClusterService]:
+    registry = await started(store, clock)
     made = registry.services["default"]
     write(made, node("n", cpu=1000))
     await made.durable()
@@ -53,8 +60,8 @@ def bound(service: ClusterService) -> int:
     return sum(bool(each.node_name) for each in service.cluster.state.pods())
 
 
-async def many_turns() -> None:
-    for _ in range(TURNS):
+async def many_turns(turns: int = TURNS) -> None:
+    for _ in range(turns):
         await asyncio.sleep(0)
 
 
@@ -83,18 +90,43 @@ async def test_units_that_come_while_a_transaction_is_on_its_way_are_decided_whe
     await all_bound(service, 3)
 
 
+async def test_units_of_callers_who_come_together_are_decided_together_and_written_once(
+    service: ClusterService, store: CountingStore
+) -> None:
+    async def call(number: int) -> None:
+        write(service, single(f"p-{number}", 1))
+        await service.durable()
+
+    await asyncio.gather(*(call(number) for number in range(2)))
+    store.forget()
+    first = asyncio.create_task(call(2))
+    await many_turns(FEW_TURNS)
+    decided_before_the_other = bound(service) - 2
+    await asyncio.gather(first, call(3))
+
+    assert decided_before_the_other == 0
+    assert store.revisions == [4]
+    assert bound(service) == 4
+
+
 @pytest.mark.parametrize("beside_seconds", [FOR_EVER, None], ids=["for as long as they like", "as they are"])
 async def test_cycles_go_on_beside_a_transaction_for_a_while(
     service: ClusterService,
     store: CountingStore,
+    clock: TickingClock,
     beside_seconds: float | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("muster.engine.unit_runs.MOST_UNITS", 1)
     if beside_seconds is not None:
         monkeypatch.setattr("muster.engine.cycle.BESIDE_SECONDS", beside_seconds)
+    write(service, *(single(f"p-{number}", cpu=2000) for number in range(UNITS)))
+    await many_turns()
+    await service.durable()
+    clock.advance(LONG_SECONDS)
+    store.forget()
     store.may_commit.clear()
-    write(service, *(single(f"p-{number}", 1) for number in range(UNITS)))
+    write(service, node("large", cpu=UNITS * 2000))
     call = asyncio.create_task(service.durable())
     await store.until_committing()
     await many_turns()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager
 
 import pytest
 
 from muster.engine.cluster_service import ClusterService
 from muster.engine.errors import UnavailableError
-from muster.engine.writer import CYCLE_SECONDS, GATHER_SECONDS, GATHER_SECONDS_A_CALLER, QUIET_TURNS, Writer
+from muster.engine.filling import MOST_PATIENCE_SECONDS
+from muster.engine.writer import CYCLE_SECONDS, GATHER_SECONDS, QUIET_TURNS, Writer
 from muster.model.meta import NODE, ObjectKey
 from tests.engine.counting_store import SOON, CountingStore
 from tests.engine.started_registry import OVER, put, started_with_a_node
@@ -38,6 +40,12 @@ def writer(service: ClusterService) -> Writer:
 
 def write(service: ClusterService, name: str) -> None:
     service.write(lambda mutation: put(mutation, name))
+
+
+def cycle(service: ClusterService, name: str) -> AbstractContextManager[None]:
+    """As a unit has it that waits for a worker; nodes stand for units here."""
+    cluster = service.cluster
+    return cluster.coming.cycle(is_new=cluster.is_new(ObjectKey(NODE, "", name)))
 
 
 async def test_calls_that_write_in_turns_of_the_loop_that_follow_share_a_transaction(
@@ -69,7 +77,7 @@ async def test_a_unit_that_is_placed_soon_is_written_once_with_its_nodes(
     service: ClusterService, store: CountingStore
 ) -> None:
     write(service, "new")
-    with service.cluster.cycle_of(ObjectKey(NODE, "", "new")):
+    with cycle(service, "new"):
         durable = asyncio.create_task(service.durable())
         await asyncio.sleep(CYCLE_SECONDS / 5)
         write(service, "placed")
@@ -83,10 +91,10 @@ async def test_units_that_are_placed_one_after_the_other_are_written_together(
 ) -> None:
     write(service, "first")
     write(service, "second")
-    with service.cluster.cycle_of(ObjectKey(NODE, "", "first")):
+    with cycle(service, "first"):
         durable = asyncio.create_task(service.durable())
         await asyncio.sleep(CYCLE_SECONDS / 10)
-    with service.cluster.cycle_of(ObjectKey(NODE, "", "second")):
+    with cycle(service, "second"):
         await asyncio.sleep(CYCLE_SECONDS / 10)
         write(service, "both placed")
     await durable
@@ -98,7 +106,7 @@ async def test_a_unit_that_takes_long_to_place_holds_nobody_up(
     service: ClusterService, store: CountingStore
 ) -> None:
     write(service, "new")
-    with service.cluster.cycle_of(ObjectKey(NODE, "", "new")):
+    with cycle(service, "new"):
         async with asyncio.timeout(SOON):
             await service.durable()
 
@@ -108,9 +116,9 @@ async def test_a_unit_that_takes_long_to_place_holds_nobody_up(
 async def test_a_unit_that_is_stored_already_is_not_waited_for(
     service: ClusterService, store: CountingStore
 ) -> None:
-    with service.cluster.cycle_of(ObjectKey(NODE, "", "kept")):
+    with cycle(service, "kept"):
         write(service, "other")
-        assert service.cluster.about_to_write is None
+        assert service.cluster.coming.change(service.cluster.coming.round) is None
 
 
 async def test_a_loop_that_does_not_cease_to_write_is_answered_in_time(
@@ -133,33 +141,23 @@ async def test_a_loop_that_does_not_cease_to_write_is_answered_in_time(
     assert 1 < store.revisions[0] <= 2 * GATHER_SECONDS / TURN_SECONDS
 
 
-async def test_the_more_calls_wait_the_longer_a_transaction_fills(
+async def test_callers_who_were_answered_together_share_the_next_transaction_too(
     service: ClusterService, store: CountingStore, clock: FakeClock
 ) -> None:
-    async def keep_writing() -> None:
-        for number in range(100):
-            clock.advance(GATHER_SECONDS_A_CALLER)
-            write(service, f"node-{number}")
-            await asyncio.sleep(0)
-
-    async def revisions_of(callers: int) -> int:
-        """Of the transaction that so many callers waited for, another of whom came in each turn."""
-
-        async def call(turns: int) -> None:
-            for _ in range(turns):
-                await asyncio.sleep(0)
-            write(service, f"of-{turns}")
-            await service.durable()
-
-        store.forget()
-        writing = asyncio.create_task(keep_writing())
-        await asyncio.gather(*map(call, range(callers)))
-        first = store.revisions[0]
-        await writing
+    async def call(name: str, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        write(service, name)
         await service.durable()
-        return first
 
-    assert await revisions_of(1) < await revisions_of(8)
+    store.may_commit.clear()
+    together = asyncio.gather(*(call(f"first-{number}", 0) for number in range(3)))
+    await store.until_committing()
+    clock.advance(1)
+    store.may_commit.set()
+    await together
+    await asyncio.gather(*(call(f"then-{number}", number * MOST_PATIENCE_SECONDS / 4) for number in range(3)))
+
+    assert store.revisions == [3, 3]
 
 
 async def test_a_call_is_not_held_up_by_what_nobody_waits_for(

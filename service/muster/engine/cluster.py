@@ -6,15 +6,14 @@ wherever it is seen. The writer takes `take_writes` to the store; who answers a 
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from muster.core.framework import Profile
 from muster.engine.array_feed import ArrayFeed
 from muster.engine.changes import Change
 from muster.engine.cluster_state import ClusterState, Name, parent_key_of
+from muster.engine.coming import ComingDecisions
 from muster.engine.disruption_budgets import BudgetTable
 from muster.engine.disruption_units import DisruptionTable, is_potential_victim
 from muster.engine.failed_bindings import FailedBindings
@@ -53,13 +52,6 @@ MOST_LAST_DECISIONS = 4_096
 _NOBODY = NullTelemetry()
 
 
-class OpenCycle(NamedTuple):
-    """A cycle that has begun: of which unit, and what is done once its decision is written, or there is none."""
-
-    unit: ObjectKey
-    over: asyncio.Future[None]
-
-
 class Cluster:
     """`token` is the fencing token of this process for the cluster.
 
@@ -95,7 +87,7 @@ class Cluster:
         self.failed_bindings = FailedBindings(self._record_failed_binding)
         self.leaving_until: dict[int, int] = {}
         self.large_calls = LargeCalls()
-        self._cycle: OpenCycle | None = None
+        self.coming = ComingDecisions()
         self.spec_memo = SpecMemo()
         self.priority_classes = PriorityClasses()
         self._created = created
@@ -241,28 +233,15 @@ class Cluster:
         """Hand over all writes since the last call; None if there are none."""
         taken, self._writes = self._writes, None
         if taken is not None:
+            self.coming.taken()
             taken.revision = self.state.revision
             self._stored_units.difference_update(taken.unit_removals)
             self._stored_units.update(taken.unit_puts)
         return taken
 
-    @contextmanager
-    def cycle_of(self, unit: ObjectKey) -> Iterator[None]:
-        """Inside, the unit has its cycle, which may have to wait for a worker."""
-        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._cycle = OpenCycle(unit, over)
-        try:
-            yield
-        finally:
-            self._cycle = None
-            over.set_result(None)
-
-    @property
-    def about_to_write(self) -> asyncio.Future[None] | None:
-        """The end of a cycle that waits for a worker, if its unit came with what is to be written: both could be written at once."""
-        cycle = self._cycle
-        is_new = cycle is not None and self._writes is not None and cycle.unit in self._writes.puts
-        return cycle.over if cycle is not None and is_new else None
+    def is_new(self, key: ObjectKey) -> bool:
+        """Whether the next transaction will hold the object."""
+        return self._writes is not None and key in self._writes.puts
 
     @property
     def has_writes(self) -> bool:

@@ -92,7 +92,7 @@ class CycleRunner:
 
     def start(self) -> None:
         """Begin to schedule."""
-        self._wake.set()
+        self.wake()
         name = f"cycles of {self._cluster.name}"
         # A context of its own: it outlives the call that made the cluster, and is no part of that call's trace.
         self._running = asyncio.create_task(self._run(), name=name, context=Context())
@@ -100,6 +100,7 @@ class CycleRunner:
     def wake(self) -> None:
         """The queue may have an active unit."""
         self._wake.set()
+        self._cluster.coming.begin()
 
     def time_passes(self) -> None:
         """Somebody may have waited long enough for a reservation."""
@@ -116,6 +117,7 @@ class CycleRunner:
     async def _run(self) -> None:
         while not self._stopping:
             self._wake.clear()
+            self._cluster.coming.begin()
             try:
                 await self._decider.prepare()
                 await self._drain_queue()
@@ -125,17 +127,19 @@ class CycleRunner:
                 _LOG.exception("the cycles of cluster %s broke", self._cluster.name)
                 self._give_up()
                 return
+            finally:
+                self._cluster.coming.end()
             if not self._stopping:
                 await self._wake.wait()
 
     async def _drain_queue(self) -> None:
         clock = self._tools.clock
-        # What comes while callers wait for a transaction is decided together behind it.
+        # What comes while callers wait for a transaction is decided together behind it, or once the next one is full.
         await self._tools.writer.let_through()
         slice_start = waited = clock.monotonic()
         while not self._stopping and (row := await self._next()) is not None:
-            left = self._place_run(row)
-            if left is not None:
+            self._cluster.coming.at(is_new=self._cluster.is_new(row.key))
+            if (left := self._place_run(row)) is not None:
                 await self._cycle(*left)
             if self._cluster.open_revisions > MOST_OPEN_REVISIONS:
                 await self._tools.writer.taken(self._cluster)
@@ -177,7 +181,7 @@ class CycleRunner:
         try:
             if row.attempts and self._fails_as_before(row):
                 return
-            with self._cluster.cycle_of(row.key):
+            with self._cluster.coming.cycle(is_new=self._cluster.is_new(row.key)):
                 await self._decide_and_commit(row, caller)
         except Exception as error:  # noqa: BLE001 - one failing plugin spoils only its own unit
             _LOG.exception("the cycle of %s broke", row.key)

@@ -10,20 +10,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from muster.engine.cluster import Cluster
 from muster.engine.errors import UnavailableError
+from muster.engine.filling import Filling
 from muster.engine.ports import Clock, ClusterWrites, FencedError, Store, StoreUnavailableError
 from muster.engine.telemetry_port import EngineTelemetry
 from muster.telemetry.facts import CommitFacts
 
-GATHER_SECONDS = 0.02
+GATHER_SECONDS = 0.04
 """The longest time that a transaction waits for more while the loop is busy: each one costs the loop's thread its turn."""
-GATHER_SECONDS_A_CALLER = 0.0025
-"""A few callers do not wait for so long: there is little to share, and what comes is the cycles' writes, which can wait."""
 QUIET_TURNS = 3
 """Turns of the loop in which nobody writes, after which it is taken to have nothing to write."""
 QUIET_TURNS_ALONE = 1
@@ -62,7 +61,7 @@ class Writer:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="muster-writer")
         self._running: asyncio.Task[None] | None = None
         self._passing: asyncio.Future[None] | None = None
-        self._last_callers = 0
+        self._filling = Filling()
         self._closing = False
 
     def start(self) -> None:
@@ -81,6 +80,7 @@ class Writer:
         name = cluster.name
         if cluster.has_writes:
             waiters = self._waiting.setdefault(name, [])
+            self._filling.caller_came()
         elif name in self._in_flight:
             waiters = self._in_flight[name]
         else:
@@ -96,19 +96,25 @@ class Writer:
         """
         self.schedule(cluster)
         if cluster.has_writes:
+            cluster.coming.end()
             waiter: Waiter = asyncio.get_running_loop().create_future()
             self._untaken.setdefault(cluster.name, []).append(waiter)
             await waiter
 
     async def let_through(self) -> None:
-        """Return once no transaction that callers wait for is on its way: its thread would wait for ours at every step."""
+        """Return once no transaction that callers wait for is on its way, and none fills for more of them.
+
+        The thread of the one would wait for ours at every step; what fills the other is decided together.
+        """
         while self._passing is not None and not self._passing.done():
             await asyncio.wait([self._passing])
+        await self._filling.until_full()
 
     def abandon(self, cluster: Cluster, why: str) -> None:
         """Drop what the cluster has written since the last transaction; who waits for it is told."""
         cluster.take_writes()
         self._dirty.pop(cluster.name, None)
+        self._filling.end()
         lost = [self._waiting.pop(cluster.name, []), self._untaken.pop(cluster.name, [])]
         _resolve(lost, _refusal(why))
 
@@ -139,29 +145,35 @@ class Writer:
         """Wait while more callers come, so that many share a transaction; where nobody waits, while the loop writes."""
         began = self._clock.monotonic()
         callers = revisions = quiet = 0
-        while revisions < MOST_GATHERED:
+        while revisions < MOST_GATHERED and self._clock.monotonic() - began < GATHER_SECONDS:
             before = callers, revisions
-            callers = sum(map(len, self._waiting.values()))
+            callers = _count(self._waiting)
             revisions = sum(each.open_revisions for each in self._dirty.values())
             is_more = callers > before[0] if callers else revisions > before[1]
             quiet = 0 if is_more else quiet + 1
-            is_lonely = callers == 1 == self._last_callers
-            if quiet >= (QUIET_TURNS_ALONE if is_lonely else QUIET_TURNS):
+            is_lonely = callers == 1 and not self._filling.expects_others
+            if quiet < (QUIET_TURNS_ALONE if is_lonely else QUIET_TURNS):
+                await asyncio.sleep(0)
+            elif not await self._filling.another_caller(callers):
                 break
-            if self._clock.monotonic() - began >= _patience(callers):
-                break
-            await asyncio.sleep(0)
-        self._last_callers = callers or self._last_callers
+        self._filling.end()
 
     async def _await_cycles(self) -> None:
-        """Wait a little for the decisions on large units of which the transaction has the objects, one after the other."""
+        """Wait a little for the decisions on units of which the transaction has the objects."""
         until = self._clock.monotonic() + CYCLE_SECONDS
-        while coming := [over for each in self._dirty.values() if (over := each.about_to_write) is not None]:
+        latest = {name: each.coming.round for name, each in self._dirty.items()}
+        while coming := self._coming(latest):
             _, pending = await asyncio.wait(coming, timeout=max(0.0, until - self._clock.monotonic()))
             if pending:
                 return
 
+    def _coming(self, latest: Mapping[str, int]) -> list[asyncio.Future[None]]:
+        """Of the cycles, but for those that wait for the transaction themselves; `latest` are the rounds by cluster."""
+        writing = (each for name, each in self._dirty.items() if name in latest and name not in self._untaken)
+        return [to for each in writing if (to := each.coming.change(latest[each.name])) is not None]
+
     async def _commit_once(self) -> None:
+        self._filling.begin()
         clusters, self._dirty = self._dirty, {}
         batch = [writes for cluster in clusters.values() if (writes := cluster.take_writes()) is not None]
         self._in_flight = {name: self._waiting.pop(name, []) for name in clusters}
@@ -184,6 +196,8 @@ class Writer:
             done, self._in_flight = self._in_flight, {}
             for writes in batch:
                 self._published(writes)
+            seconds, callers = self._clock.monotonic() - started, _count(done)
+            self._filling.transaction_ended(seconds, callers, _count(self._waiting))
             self._tell(batch, started, succeeded=True)
             _resolve(done.values(), None)
 
@@ -194,9 +208,8 @@ class Writer:
         self._telemetry.committed(CommitFacts(revisions, rows, seconds, succeeded))
 
 
-def _patience(callers: int) -> float:
-    """For how many seconds a transaction may fill that so many callers wait for."""
-    return min(GATHER_SECONDS, callers * GATHER_SECONDS_A_CALLER) if callers else GATHER_SECONDS
+def _count(waiters: Mapping[str, list[Waiter]]) -> int:
+    return sum(map(len, waiters.values()))
 
 
 def _refusal(why: str) -> UnavailableError:
