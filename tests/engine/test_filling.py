@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import asyncio
 
-from muster.engine.filling import MOST_EXPECTED, MOST_PATIENCE_SECONDS, Filling
+from muster.engine.filling import MOST_EXPECTED, MOST_PAUSE, PATIENCE_SECONDS, Filling
 from tests.engine.counting_store import SOON
 
 
-def after(callers: int, next_callers: int = 0, seconds: float = SOON) -> Filling:
-    """One whose last transaction took so long, and answered so many, while others came for the next."""
+def after(callers: int, next_callers: int = 0) -> Filling:
+    """One whose last transaction answered so many, while others came for the next."""
     filling = Filling()
     filling.begin()
-    filling.transaction_ended(seconds, callers, next_callers)
+    filling.transaction_ended(callers, next_callers)
     return filling
+
+
+async def waits(filling: Filling) -> bool:
+    """Whether the next transaction is held for more than the one caller that it has; it then ends as the last one did."""
+    filling.caller_came()
+    began = asyncio.get_running_loop().time()
+    assert not await filling.another_caller(1)
+    waited = asyncio.get_running_loop().time() - began >= PATIENCE_SECONDS
+    filling.end()
+    filling.begin()
+    filling.transaction_ended(2, 0)
+    return waited
 
 
 async def test_nobody_is_waited_for_at_first() -> None:
@@ -40,20 +52,30 @@ async def test_many_wait_for_no_more() -> None:
     assert not await after(10 * MOST_EXPECTED).another_caller(MOST_EXPECTED)
 
 
-async def test_who_does_not_come_is_waited_for_a_little() -> None:
+async def test_callers_who_never_come_are_waited_for_ever_more_seldom() -> None:
     filling = after(2)
 
-    async with asyncio.timeout(SOON):
-        assert not await filling.another_caller(1)
+    waited = [await waits(filling) for _ in range(4 * MOST_PAUSE)]
+
+    assert [number for number, each in enumerate(waited) if each] == [0, 1, 3, 7, 15, 31, 47, 63]
 
 
-async def test_a_transaction_that_took_no_time_is_not_waited_with() -> None:
-    assert not await after(2, seconds=0).another_caller(1)
+async def test_who_turns_up_is_waited_for_each_time() -> None:
+    filling = after(2)
+    assert await waits(filling)
+    while not filling.expects_others:
+        filling.transaction_ended(2, 0)
+
+    assert not await filling.another_caller(2)
+
+    assert await waits(filling)
+    filling.transaction_ended(2, 0)
+    assert filling.expects_others
 
 
 async def test_a_transaction_that_nobody_waited_for_says_nothing_of_the_next() -> None:
     filling = after(2)
-    filling.transaction_ended(0, callers=0, next_callers=0)
+    filling.transaction_ended(callers=0, next_callers=0)
 
     assert filling.expects_others
 
@@ -62,7 +84,7 @@ async def test_cycles_wait_until_it_is_full() -> None:
     filling = after(2)
     filling.caller_came()
     waiting = asyncio.create_task(filling.until_full())
-    await asyncio.sleep(MOST_PATIENCE_SECONDS)
+    await asyncio.sleep(PATIENCE_SECONDS)
     assert not waiting.done()
 
     filling.end()

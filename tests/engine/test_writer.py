@@ -10,7 +10,7 @@ import pytest
 
 from muster.engine.cluster_service import ClusterService
 from muster.engine.errors import UnavailableError
-from muster.engine.filling import MOST_PATIENCE_SECONDS
+from muster.engine.filling import PATIENCE_SECONDS
 from muster.engine.writer import CYCLE_SECONDS, GATHER_SECONDS, QUIET_TURNS, Writer
 from muster.model.meta import NODE, ObjectKey
 from tests.engine.counting_store import SOON, CountingStore
@@ -142,20 +142,15 @@ async def test_a_loop_that_does_not_cease_to_write_is_answered_in_time(
 
 
 async def test_callers_who_were_answered_together_share_the_next_transaction_too(
-    service: ClusterService, store: CountingStore, clock: FakeClock
+    service: ClusterService, store: CountingStore
 ) -> None:
     async def call(name: str, seconds: float) -> None:
         await asyncio.sleep(seconds)
         write(service, name)
         await service.durable()
 
-    store.may_commit.clear()
-    together = asyncio.gather(*(call(f"first-{number}", 0) for number in range(3)))
-    await store.until_committing()
-    clock.advance(1)
-    store.may_commit.set()
-    await together
-    await asyncio.gather(*(call(f"then-{number}", number * MOST_PATIENCE_SECONDS / 4) for number in range(3)))
+    await asyncio.gather(*(call(f"first-{number}", 0) for number in range(3)))
+    await asyncio.gather(*(call(f"then-{number}", number * PATIENCE_SECONDS / 4) for number in range(3)))
 
     assert store.revisions == [3, 3]
 

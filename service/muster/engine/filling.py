@@ -1,8 +1,8 @@
-"""How long the next transaction goes on filling, by what the last one was like, and who waits until it is full.
+"""How long the next transaction goes on filling, by what the last ones were like, and who waits until it is full.
 
-Much of what a transaction and the cycles before it cost is the same for one caller and for many. Callers who were
-answered together come again together, so it pays to wait for as many as there were, though not for much longer than a
-transaction of their own would take: whoever does not come costs the others little then.
+Much of what a transaction and the cycles before it cost is the same for one caller and for many. Callers who wait for
+each answer before they call again, and were answered together, come again together: it pays to wait for as many as there
+were. Where callers come by themselves it does not, and is tried ever more seldom.
 """
 
 from __future__ import annotations
@@ -11,27 +11,31 @@ import asyncio
 
 MOST_EXPECTED = 32
 """Callers behind whom little is left to share: more are taken in only while they come."""
-PATIENCE = 2.0
-"""For how long the next caller is waited for, as a multiple of the time that the last transaction took."""
-MOST_PATIENCE_SECONDS = 0.02
+PATIENCE_SECONDS = 0.004
+"""For how long the next one is waited for."""
+LATE_TURNS = 3
+"""Turns of the loop behind that, in which one may turn up who came while the loop was busy."""
+MOST_PAUSE = 16
+"""Transactions that wait for nobody, at most, after those who were waited for in vain."""
 
 
 class Filling:
     """Of one writer. Callers are those who wait for what they wrote to be durable."""
 
-    __slots__ = ("_came", "_expected", "_full", "_is_open", "_patience")
+    __slots__ = ("_came", "_expected", "_full", "_is_open", "_last_pause", "_pause")
 
     def __init__(self) -> None:
         self._came = asyncio.Event()
         self._expected = 0
-        self._patience = 0.0
+        self._pause = 0
+        self._last_pause = 0
         self._is_open = True
         self._full: asyncio.Future[None] | None = None
 
     @property
     def expects_others(self) -> bool:
-        """Whether callers were more than one of late."""
-        return self._expected > 1
+        """Whether callers were more than one of late, and it may pay to wait for them."""
+        return self._expected > 1 and not self._pause
 
     def caller_came(self) -> None:
         """One waits for the transaction."""
@@ -41,15 +45,17 @@ class Filling:
 
     async def another_caller(self, callers: int) -> bool:
         """Whether one more comes soon, if so many are here and more are expected."""
-        if callers >= self._expected or not self._patience:
+        if not self.expects_others:
+            return False
+        if callers >= self._expected:
+            self._last_pause = 0
             return False
         self._came.clear()
-        try:
-            async with asyncio.timeout(self._patience):
-                await self._came.wait()
-        except TimeoutError:
-            return False
-        return True
+        has_come = await self._comes()
+        if not has_come:
+            self._last_pause = min(2 * self._last_pause or 1, MOST_PAUSE)
+            self._pause = self._last_pause
+        return has_come
 
     async def until_full(self) -> None:
         """Return once no transaction fills for callers of whom more are expected."""
@@ -67,8 +73,17 @@ class Filling:
         if full is not None:
             full.set_result(None)
 
-    def transaction_ended(self, seconds: float, callers: int, next_callers: int) -> None:
-        """It took so long; so many were answered by it, and so many wait for the next one already."""
+    def transaction_ended(self, callers: int, next_callers: int) -> None:
+        """So many were answered by it, and so many wait for the next one already."""
         if callers:
             self._expected = min(callers + next_callers, MOST_EXPECTED)
-            self._patience = min(PATIENCE * seconds, MOST_PATIENCE_SECONDS)
+            self._pause = max(0, self._pause - 1)
+
+    async def _comes(self) -> bool:
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await self._came.wait()
+        except TimeoutError:
+            for _ in range(LATE_TURNS):
+                await asyncio.sleep(0)
+        return self._came.is_set()

@@ -196,8 +196,7 @@ class Writer:
             done, self._in_flight = self._in_flight, {}
             for writes in batch:
                 self._published(writes)
-            seconds, callers = self._clock.monotonic() - started, _count(done)
-            self._filling.transaction_ended(seconds, callers, _count(self._waiting))
+            self._filling.transaction_ended(_count(done), _count(self._waiting))
             self._tell(batch, started, succeeded=True)
             _resolve(done.values(), None)
 
