@@ -92,3 +92,17 @@ async def test_cycles_wait_until_it_is_full() -> None:
 
     async with asyncio.timeout(SOON):
         await waiting
+
+
+async def test_cycles_do_not_wait_for_the_one_behind_it() -> None:
+    filling = after(2)
+    filling.caller_came()
+    waiting = asyncio.create_task(filling.until_full())
+    await asyncio.sleep(0)
+
+    filling.end()
+    filling.begin()
+    filling.caller_came()
+
+    async with asyncio.timeout(SOON):
+        await waiting

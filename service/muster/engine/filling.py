@@ -58,8 +58,11 @@ class Filling:
         return has_come
 
     async def until_full(self) -> None:
-        """Return once no transaction fills for callers of whom more are expected."""
-        while self._full is not None:
+        """Return once the transaction is full that fills for callers of whom more are expected, if one does.
+
+        The one behind it may fill by then: to wait for that as well might never end.
+        """
+        if self._full is not None:
             await asyncio.wait([self._full])
 
     def begin(self) -> None:

@@ -1,7 +1,7 @@
 """The one writer: takes what all clusters have written since the last transaction and commits it together.
 
 Group commit: while one transaction is on its way to disk, the next one fills, and it goes on filling for a moment as
-long as the event loop has more to write. Nobody is answered, and no watch hears of a revision, before it is durable. If
+long as the event loop has more to write, and callers come who were answered together before (`filling`). Nobody is answered, and no watch hears of a revision, before it is durable. If
 the store refuses a transaction, nothing of it counts: those who wait are told, and the clusters concerned are loaded
 again from the store.
 """
@@ -29,7 +29,7 @@ QUIET_TURNS_ALONE = 1
 """For a caller who is alone, as the one before was; turns may take milliseconds, while cycles run."""
 MOST_GATHERED = 512
 CYCLE_SECONDS = 0.05
-"""The longest time that a transaction waits for a worker to place units which came with it: their pods are then written once."""
+"""The longest time that a transaction waits for units which came with it to be placed: their pods are then written once."""
 
 _LOG = logging.getLogger(__name__)
 
