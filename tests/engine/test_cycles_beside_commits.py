@@ -91,8 +91,10 @@ async def test_units_that_come_while_a_transaction_is_on_its_way_are_decided_whe
 
 
 async def test_units_of_callers_who_come_together_are_decided_together_and_written_once(
-    service: ClusterService, store: CountingStore
+    service: ClusterService, store: CountingStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("muster.engine.filling.PATIENCE_SECONDS", SOON)
+
     async def call(number: int) -> None:
         write(service, single(f"p-{number}", 1))
         await service.durable()

@@ -10,7 +10,6 @@ import pytest
 
 from muster.engine.cluster_service import ClusterService
 from muster.engine.errors import UnavailableError
-from muster.engine.filling import PATIENCE_SECONDS
 from muster.engine.writer import CYCLE_SECONDS, GATHER_SECONDS, QUIET_TURNS, Writer
 from muster.model.meta import NODE, ObjectKey
 from tests.engine.counting_store import SOON, CountingStore
@@ -18,6 +17,7 @@ from tests.engine.started_registry import OVER, put, started_with_a_node
 from tests.fakes.clock import FakeClock
 
 TURN_SECONDS = GATHER_SECONDS / 10
+A_MOMENT = 0.005
 
 
 @pytest.fixture
@@ -142,15 +142,17 @@ async def test_a_loop_that_does_not_cease_to_write_is_answered_in_time(
 
 
 async def test_callers_who_were_answered_together_share_the_next_transaction_too(
-    service: ClusterService, store: CountingStore
+    service: ClusterService, store: CountingStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("muster.engine.filling.PATIENCE_SECONDS", SOON)
+
     async def call(name: str, seconds: float) -> None:
         await asyncio.sleep(seconds)
         write(service, name)
         await service.durable()
 
     await asyncio.gather(*(call(f"first-{number}", 0) for number in range(3)))
-    await asyncio.gather(*(call(f"then-{number}", number * PATIENCE_SECONDS / 4) for number in range(3)))
+    await asyncio.gather(*(call(f"then-{number}", number * A_MOMENT) for number in range(3)))
 
     assert store.revisions == [3, 3]
 
