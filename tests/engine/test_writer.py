@@ -109,8 +109,11 @@ async def test_a_unit_that_takes_long_to_place_holds_nobody_up(
     with cycle(service, "new"):
         async with asyncio.timeout(SOON):
             await service.durable()
+        write(service, "other")
+        is_waited_for = service.cluster.coming.change(service.cluster.coming.round) is not None
 
     assert store.revisions == [1]
+    assert not is_waited_for
 
 
 async def test_a_unit_that_is_stored_already_is_not_waited_for(
@@ -226,6 +229,40 @@ async def test_who_writes_much_goes_on_as_soon_as_the_next_transaction_has_begun
 
     assert store.revisions[:1] == [1]
     await service.durable()
+
+
+async def test_cycles_that_wait_for_the_next_transaction_are_not_waited_for(
+    service: ClusterService, store: CountingStore, writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("muster.engine.writer.CYCLE_SECONDS", 2 * SOON)
+    store.may_commit.clear()
+    write(service, "first")
+    await writer.taken(service.cluster)
+    write(service, "second")
+    await asyncio.sleep(GATHER_SECONDS)
+    taken = asyncio.create_task(writer.taken(service.cluster))
+    await asyncio.sleep(0)
+    service.cluster.coming.begin()
+
+    store.may_commit.set()
+
+    async with asyncio.timeout(SOON):
+        await taken
+
+
+async def test_cycles_that_come_to_wait_for_it_let_a_transaction_go(
+    service: ClusterService, writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("muster.engine.writer.CYCLE_SECONDS", 2 * SOON)
+    write(service, "new")
+    with cycle(service, "new"):
+        durable = asyncio.create_task(service.durable())
+        await asyncio.sleep(GATHER_SECONDS)
+        assert not durable.done()
+
+        async with asyncio.timeout(SOON):
+            await writer.taken(service.cluster)
+            await durable
 
 
 async def test_who_waits_for_the_next_transaction_is_told_that_the_one_before_was_refused(
