@@ -10,7 +10,8 @@ import pytest
 
 from muster.engine.cluster_service import ClusterService
 from muster.engine.errors import UnavailableError
-from muster.engine.writer import CYCLE_SECONDS, GATHER_SECONDS, QUIET_TURNS, Writer
+from muster.engine.filling import QUIET_TURNS
+from muster.engine.writer import CYCLE_SECONDS, GATHER_SECONDS, Writer
 from muster.model.meta import NODE, ObjectKey
 from tests.engine.counting_store import SOON, CountingStore
 from tests.engine.started_registry import OVER, put, started_with_a_node

@@ -40,7 +40,7 @@ class ComingDecisions:
         self._tell()
 
     def end(self) -> None:
-        """Cycles have nothing to decide for now, or wait for a transaction themselves."""
+        """The round is over: the queue has no active unit left, or cycles wait for the transaction themselves."""
         self._is_deciding = False
         self._tell()
 

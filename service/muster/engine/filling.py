@@ -13,8 +13,8 @@ MOST_EXPECTED = 32
 """Callers behind whom little is left to share: more are taken in only while they come."""
 PATIENCE_SECONDS = 0.004
 """For how long the next one is waited for."""
-LATE_TURNS = 3
-"""Turns of the loop behind that, in which one may turn up who came while the loop was busy."""
+QUIET_TURNS = 3
+"""Turns of the loop in which nobody comes, after which nobody is on the way: a call that is there takes as many to be seen."""
 MOST_PAUSE = 16
 """Transactions that wait for nobody, at most, after those who were waited for in vain."""
 
@@ -87,6 +87,6 @@ class Filling:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 await self._came.wait()
         except TimeoutError:
-            for _ in range(LATE_TURNS):
+            for _ in range(QUIET_TURNS):
                 await asyncio.sleep(0)
         return self._came.is_set()

@@ -16,17 +16,15 @@ from typing import TypeVar
 
 from muster.engine.cluster import Cluster
 from muster.engine.errors import UnavailableError
-from muster.engine.filling import Filling
+from muster.engine.filling import QUIET_TURNS, Filling
 from muster.engine.ports import Clock, ClusterWrites, FencedError, Store, StoreUnavailableError
 from muster.engine.telemetry_port import EngineTelemetry
 from muster.telemetry.facts import CommitFacts
 
 GATHER_SECONDS = 0.04
 """The longest time that a transaction waits for more while the loop is busy: each one costs the loop's thread its turn."""
-QUIET_TURNS = 3
-"""Turns of the loop in which nobody writes, after which it is taken to have nothing to write."""
 QUIET_TURNS_ALONE = 1
-"""For a caller who is alone, as the one before was; turns may take milliseconds, while cycles run."""
+"""Of the turns in which nobody writes, for a caller who is alone: turns may take milliseconds, while cycles run."""
 MOST_GATHERED = 512
 CYCLE_SECONDS = 0.05
 """The longest time that a transaction waits for units which came with it to be placed: their pods are then written once."""
@@ -142,7 +140,11 @@ class Writer:
                 return
 
     async def _gather(self) -> None:
-        """Wait while more callers come, so that many share a transaction; where nobody waits, while the loop writes."""
+        """Wait while more callers come, so that many share a transaction; where nobody waits, while the loop writes.
+
+        Those whose calls are here already show within a few turns of the loop; only then are those waited for who are
+        expected, as that takes time in which nothing else may be done.
+        """
         began = self._clock.monotonic()
         callers = revisions = quiet = 0
         while revisions < MOST_GATHERED and self._clock.monotonic() - began < GATHER_SECONDS:
