@@ -2,7 +2,7 @@
 
 Every configuration in `configurations` is run by ghz, and gangs are begun and waited for by a Go client, over TCP and over
 a unix socket, from 1, 16 and 64 connections, each time on a service of its own on an empty SQLite file, on this machine
-alone. Memory is that of the service and its workers.
+alone. One case is run once more with gangs that end. Memory is that of the service and its workers, before, halfway, after.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -24,11 +25,15 @@ from tests.bench.report import console
 from tests.bench.run import is_chosen, say
 from tests.bench.served import Served, served
 from tests.endtoend.service import gang
+from tests.load.ending import ending
 from tests.load.gangs import GANGS_UNTIL_BOUND, run_gangs
 from tests.load.ghz import CONFIGURATIONS, LoadReport, LoadRun, run_ghz
 
 CONNECTIONS = (1, 16, 64)
 TCP, SOCKET = "tcp", "unix"
+APPLY_GANG = "apply-gang"
+GANGS_THAT_END = "apply-gang-that-ends"
+"""As APPLY_GANG, while somebody takes away what was scheduled some seconds ago."""
 NODES = 1_000
 SECONDS = 5
 WAITING_PODS = 8
@@ -37,7 +42,7 @@ WAITING_UNITS = 100
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """`what` is the stem of a configuration of ghz, or GANGS_UNTIL_BOUND."""
+    """`what` is the stem of a configuration of ghz, GANGS_THAT_END or GANGS_UNTIL_BOUND."""
 
     what: str
     transport: str
@@ -61,11 +66,16 @@ class Outcome:
     case: Case
     report: LoadReport
     mib_before: float
+    mib_halfway: float
     mib_after: float
 
     def record(self) -> dict[str, object]:
         """As it stands in the JSON."""
-        memory = {"mib_before": self.mib_before, "mib_after": self.mib_after}
+        memory = {
+            "mib_before": self.mib_before,
+            "mib_halfway": self.mib_halfway,
+            "mib_after": self.mib_after,
+        }
         return {"name": self.case.name, **asdict(self.report), **memory}
 
 
@@ -99,7 +109,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
 
 def all_cases() -> Iterator[Case]:
     configurations = sorted(each.stem for each in CONFIGURATIONS.glob("*.json"))
-    for what in (*configurations, GANGS_UNTIL_BOUND):
+    for what in (*configurations, GANGS_THAT_END, GANGS_UNTIL_BOUND):
         for transport in (TCP, SOCKET):
             for connections in CONNECTIONS:
                 yield Case(what, transport, connections)
@@ -113,13 +123,24 @@ async def loaded(place: Place, case: Case, programs: Programs, seconds: int) -> 
         await prepare(service)
         before = service.pss_mib()
         address = service.address if case.transport == TCP else f"unix://{socket}"
-        if case.what == GANGS_UNTIL_BOUND:
-            report = await run_gangs(programs.gangs, address, case.connections, seconds)
-        else:
-            configuration = CONFIGURATIONS / f"{case.what}.json"
-            report = await run_ghz(programs.ghz, LoadRun(configuration, address, case.connections, seconds))
+        halfway = asyncio.create_task(_memory_after(service, seconds / 2))
+        async with ending(service) if case.what == GANGS_THAT_END else nullcontext():
+            report = await _report(case, address, programs, seconds)
         say(f"{case.name}: {report.calls_a_second:,.0f} calls a second, p99 {report.p99_ms:.1f} ms")
-        return Outcome(case, report, before, service.pss_mib())
+        return Outcome(case, report, before, await halfway, service.pss_mib())
+
+
+async def _report(case: Case, address: str, programs: Programs, seconds: int) -> LoadReport:
+    if case.what == GANGS_UNTIL_BOUND:
+        return await run_gangs(programs.gangs, address, case.connections, seconds)
+    name = APPLY_GANG if case.what == GANGS_THAT_END else case.what
+    configuration = CONFIGURATIONS / f"{name}.json"
+    return await run_ghz(programs.ghz, LoadRun(configuration, address, case.connections, seconds))
+
+
+async def _memory_after(service: Served, seconds: float) -> float:
+    await asyncio.sleep(seconds)
+    return service.pss_mib()
 
 
 async def prepare(service: Served) -> None:
@@ -148,7 +169,17 @@ def table(outcomes: Sequence[Outcome]) -> Table:
     """A line a case."""
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     made.add_column("CALL/TRANSPORT/CONNECTIONS", no_wrap=True)
-    for column in ("CALLS", "CALLS/S", "P50 MS", "P95 MS", "P99 MS", "ERRORS", "MIB BEFORE", "AFTER"):
+    for column in (
+        "CALLS",
+        "CALLS/S",
+        "P50 MS",
+        "P95 MS",
+        "P99 MS",
+        "ERRORS",
+        "MIB BEFORE",
+        "HALFWAY",
+        "AFTER",
+    ):
         made.add_column(column, justify="right", no_wrap=True)
     for outcome in outcomes:
         report = outcome.report
@@ -159,7 +190,7 @@ def table(outcomes: Sequence[Outcome]) -> Table:
             f"{report.calls_a_second:,.0f}",
             *(f"{latency:.1f}" for latency in (report.p50_ms, report.p95_ms, report.p99_ms)),
             errors or "0",
-            *(f"{mib:.0f}" for mib in (outcome.mib_before, outcome.mib_after)),
+            *(f"{mib:.0f}" for mib in (outcome.mib_before, outcome.mib_halfway, outcome.mib_after)),
         )
     return made
 
