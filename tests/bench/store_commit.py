@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from muster.engine.ports import Change, ClusterWrites, EventType, LogEntry, QueuedUnit, UnitState
+from muster.engine.log_entries import EventType, LogEntry
+from muster.engine.ports import ClusterWrites, QueuedUnit, UnitState
 from muster.model.meta import ORDINAL_BITS, POD_GROUP, Condition, ObjectKey
 from muster.model.pod import Container, Pod, PodSpec, PodStatus, Resources
 from muster.store.store import SqlStore, open_store
@@ -85,7 +86,7 @@ class Cluster:
     @staticmethod
     def _put(writes: ClusterWrites, event: EventType, pods: list[Pod]) -> None:
         writes.puts.update((pod.key, pod) for pod in pods)
-        entry = LogEntry(writes.revision, writes.revision, tuple(Change(event, pod) for pod in pods))
+        entry = LogEntry(writes.revision, writes.revision, [event] * len(pods), pods)
         writes.entries.append(entry)
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from muster.engine.ports import Change, ClusterWrites, EventType, HistoryBounds, LogEntry, Store
+from muster.engine.log_entries import EventType, LogEntry
+from muster.engine.ports import ClusterWrites, HistoryBounds, Store
 from muster.model.meta import ORDINAL_BITS
 from muster.model.objects import ClusterObject
 from muster.model.pod import Container, Pod, PodSpec, PodStatus, Resources
@@ -82,8 +83,8 @@ class Ledger:
         for one in objects:
             writes.puts.pop(one.key, None)
             writes.removed[one.key] = one
-        changes = tuple(Change(EventType.DELETED, one) for one in objects)
-        writes.entries.append(LogEntry(revision, revision, changes))
+        deleted = [EventType.DELETED] * len(objects)
+        writes.entries.append(LogEntry(revision, revision, deleted, [*objects]))
 
     def commit(self, *writes: ClusterWrites) -> None:
         self._store.commit(writes)
@@ -116,5 +117,5 @@ class Ledger:
     @staticmethod
     def _put(writes: ClusterWrites, event: EventType, objects: Sequence[ClusterObject]) -> None:
         writes.puts.update((one.key, one) for one in objects)
-        changes = tuple(Change(event, one) for one in objects)
-        writes.entries.append(LogEntry(writes.revision, writes.revision, changes))
+        events = [event] * len(objects)
+        writes.entries.append(LogEntry(writes.revision, writes.revision, events, [*objects]))

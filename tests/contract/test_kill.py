@@ -9,7 +9,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from muster.engine.ports import EventType, StoreUnavailableError
+from muster.engine.log_entries import EventType
+from muster.engine.ports import StoreUnavailableError
 from muster.model.meta import ObjectKey
 from muster.model.objects import ClusterObject
 from muster.model.pod import Pod

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import create_engine, func, select, table, text
 
-from muster.engine.ports import Change, EventType, HistoryBounds, LogEntry, OldHistory
+from muster.engine.log_entries import Change, EventType, LogEntry
+from muster.engine.ports import HistoryBounds, OldHistory
 from muster.model.objects import ClusterObject
 from muster.model.pod import Pod, PodStatus
 from muster.store import compaction, values
@@ -57,7 +58,7 @@ def test_the_order_of_changes_in_a_revision_is_kept(store: SqlStore, ledger: Led
 def test_a_revision_without_changes_is_an_entry(store: SqlStore, ledger: Ledger) -> None:
     ledger.committed_add([])
 
-    assert store.read_log("main", 0, 10) == [LogEntry(1, 1, ())]
+    assert store.read_log("main", 0, 10) == [LogEntry(1, 1, [], [])]
 
 
 def test_labels_before_a_change_are_kept(store: SqlStore, ledger: Ledger) -> None:
@@ -66,18 +67,13 @@ def test_labels_before_a_change_are_kept(store: SqlStore, ledger: Ledger) -> Non
     writes = ledger.writes()
     everything: list[ClusterObject] = [*pods, node]
     ledger.change(writes, everything)
-    changes = writes.entries[0].changes
-    labelled = (
-        changes[0],
-        changes[1]._replace(previous_labels={"was": "here"}),
-        changes[2]._replace(previous_labels={}),
-        changes[3]._replace(previous_labels={"rack": "r1"}),
-    )
-    writes.entries[0] = replace(writes.entries[0], changes=labelled)
+    labels: dict[int, dict[str, str]] = {1: {"was": "here"}, 2: {}, 3: {"rack": "r1"}}
+    writes.entries[0] = replace(writes.entries[0], previous_labels=labels)
 
     ledger.commit(writes)
 
-    assert store.read_log("main", 2, 1)[0].changes == labelled
+    changes = list(store.read_log("main", 2, 1)[0].changes)
+    assert [change.previous_labels for change in changes] == [None, *labels.values()]
 
 
 def test_a_revision_of_many_pods_on_many_nodes_comes_back(store: SqlStore, ledger: Ledger) -> None:
@@ -90,7 +86,7 @@ def test_a_revision_of_many_pods_on_many_nodes_comes_back(store: SqlStore, ledge
     bound = ledger.committed_change(bound)
 
     entry = store.read_log("main", 1, 1)[0]
-    assert entry.changes == tuple(Change(EventType.MODIFIED, pod) for pod in bound)
+    assert list(entry.changes) == [Change(EventType.MODIFIED, pod) for pod in bound]
 
 
 def test_pods_of_the_log_share_values_by_reference(store: SqlStore, ledger: Ledger) -> None:
@@ -229,7 +225,7 @@ def test_compaction_keeps_what_pods_and_the_kept_log_refer_to(store: SqlStore, l
     _compact(ledger, 4)
 
     assert list(ledger.objects().values()) == [living]
-    assert store.read_log("main", 0, 10)[0].changes == (Change(EventType.DELETED, gone),)
+    assert list(store.read_log("main", 0, 10)[0].changes) == [Change(EventType.DELETED, gone)]
 
 
 def test_compaction_removes_values_that_nothing_refers_to(

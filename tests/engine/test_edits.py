@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.engine.edits import Edits
-from muster.engine.ports import Change, ClusterWrites, EventType
+from muster.engine.log_entries import EventType, LogEntry
+from muster.engine.ports import ClusterWrites
 from muster.model.group import PodGroup
 from muster.model.node import Node
 from muster.model.pod import Pod
@@ -69,11 +70,11 @@ def pairs() -> st.SearchStrategy[list[tuple[Step, Step]]]:
     ).flatmap(lambda drawn: st.permutations([*drawn[0], *drawn[1]]))
 
 
-def outcome(steps: Sequence[Step]) -> tuple[bool, bool, object, object, tuple[Change, ...]]:
+def outcome(steps: Sequence[Step]) -> tuple[bool, bool, object, object, LogEntry]:
     edits, writes = Edits(), ClusterWrites("cluster", 1, 1)
     for step in steps:
         step(edits)
-    return bool(edits), edits.changes_anything(), writes.puts, writes.removed, edits.write(writes)
+    return bool(edits), edits.changes_anything(), writes.puts, writes.removed, edits.write(writes, 1, 1)
 
 
 @given(pairs())
@@ -103,7 +104,7 @@ def test_changes_stand_in_the_order_in_which_they_were_noted() -> None:
     came(0, 2, edits)
     put_node(NODES[1], edits)
 
-    changes = edits.write(ClusterWrites("cluster", 1, 1))
+    entry = edits.write(ClusterWrites("cluster", 1, 1), 1, 1)
 
-    assert [each.object for each in changes] == [NODES[0], *NEW[:2], NODES[1]]
-    assert {each.type for each in changes} == {EventType.ADDED}
+    assert entry.objects == [NODES[0], *NEW[:2], NODES[1]]
+    assert entry.types == [EventType.ADDED] * 4

@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
+from muster.engine.log_entries import EventType
 from muster.engine.mutation import Mutation
-from muster.engine.ports import EventType, UnitState
+from muster.engine.ports import UnitState
 from muster.model.meta import ObjectKey
 from muster.model.node import Node
 from tests.engine.small_cluster import SECOND_US, SmallCluster, pod

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from muster.core.decision import PreemptionEnd
 from muster.engine.eviction import PREEMPTION_BY_SCHEDULER
-from muster.engine.ports import EventType, UnitState
+from muster.engine.log_entries import EventType
+from muster.engine.ports import UnitState
 from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
 from muster.model.meta import Condition
 from muster.model.pod import Pod

@@ -12,9 +12,12 @@ import pytest
 from muster.core.decision import Decision, DecisionCode
 from muster.engine.api import DecisionBatch, DecisionFilter, ObjectFilter, WatchBatch
 from muster.engine.errors import ResourceExhaustedError, UnavailableError
-from muster.engine.ports import Change, DecisionRecord, EventType, LogEntry
+from muster.engine.log_entries import Change, EventType, LogEntry
+from muster.engine.ports import DecisionRecord
+from muster.engine.selection import anything
 from muster.engine.watch_hub import DecisionFeed, RevisionFeed
-from muster.model.meta import POD, POD_GROUP, ObjectKey
+from muster.model.meta import NODE, POD, POD_GROUP, ObjectKey
+from muster.model.node import Node
 from muster.model.pod import Pod
 
 Batch = TypeVar("Batch", WatchBatch, DecisionBatch)
@@ -26,7 +29,7 @@ def _changed(name: str, namespace: str = "default") -> Change:
 
 
 def _entry(revision: int, *changes: Change) -> LogEntry:
-    return LogEntry(revision, revision * 1_000, changes)
+    return LogEntry.of(revision, revision * 1_000, changes)
 
 
 @dataclass
@@ -63,7 +66,7 @@ class Log:
 
 
 def _names(batch: WatchBatch) -> list[str]:
-    return [change.object.name for change in batch.changes]
+    return [each.name for each in batch.objects]
 
 
 async def _until(batches: AsyncIterator[Batch], revision: int) -> list[Batch]:
@@ -118,12 +121,31 @@ async def test_a_revision_that_spans_batches_moves_the_revision_with_its_last() 
 
     got = await _until(log.watch(0), 2)
 
-    assert [(len(batch.changes), batch.revision) for batch in got] == [
+    assert [(len(batch.objects), batch.revision) for batch in got] == [
         (1, 0 + 1),
         (200, 1),
         (200, 1),
         (50, 2),
     ]
+
+
+@pytest.mark.parametrize("kinds", [{POD}, {POD, NODE}], ids=["pods", "pods and nodes"])
+async def test_who_wants_all_objects_of_a_kind_gets_them_in_order_and_no_others(kinds: set[str]) -> None:
+    log = Log()
+    pods = [Change(EventType.ADDED, Pod(name=f"p{number}")) for number in range(450)]
+    node = Change(EventType.DELETED, Node(name="n"))
+    log.commit(_entry(1, *pods), _entry(2, node), _entry(3, *pods[:2], node, *pods[2:4]))
+
+    got = await _until(log.feed.changes(ObjectFilter(frozenset(kinds)), anything, 0), 3)
+
+    expected = [
+        change
+        for change in (*pods, node, *pods[:2], node, *pods[2:4])
+        if type(change.object) is Pod or NODE in kinds
+    ]
+    told = [each for batch in got for each in zip(batch.types, batch.objects, strict=True)]
+    assert told == [(change.type, change.object) for change in expected]
+    assert [len(batch.objects) for batch in got[:2]] == [200, 200]
 
 
 async def test_revisions_share_a_batch_up_to_its_size() -> None:
@@ -132,7 +154,7 @@ async def test_revisions_share_a_batch_up_to_its_size() -> None:
 
     got = await _until(log.watch(0), 3)
 
-    assert [(len(batch.changes), batch.revision) for batch in got] == [(160, 2), (80, 3)]
+    assert [(len(batch.objects), batch.revision) for batch in got] == [(160, 2), (80, 3)]
 
 
 async def test_revisions_without_a_matching_change_come_as_one_batch() -> None:
@@ -141,7 +163,7 @@ async def test_revisions_without_a_matching_change_come_as_one_batch() -> None:
 
     got = await _until(log.watch(0), 1_000)
 
-    assert got == [WatchBatch((), 1_000)]
+    assert got == [WatchBatch([], [], 1_000)]
 
 
 async def test_others_run_while_a_watcher_looks_at_what_is_not_for_it() -> None:
@@ -161,7 +183,7 @@ async def test_other_kinds_are_left_out() -> None:
 
     got = await _until(log.watch(0, ObjectFilter(frozenset({POD_GROUP}))), 1)
 
-    assert got == [WatchBatch((), 1)]
+    assert got == [WatchBatch([], [], 1)]
 
 
 @pytest.mark.parametrize(
@@ -188,7 +210,7 @@ async def test_a_selector_makes_those_who_leave_it_deleted_and_those_who_enter_i
 
     (batch,) = await _until(log.watch(0, selection), 1)
 
-    assert [change.type for change in batch.changes] == ([] if seen is None else [seen])
+    assert list(batch.types) == ([] if seen is None else [seen])
 
 
 async def test_a_watcher_that_falls_out_of_the_ring_is_cut_off_and_others_are_not() -> None:
@@ -215,7 +237,7 @@ async def test_a_watcher_that_never_caught_up_may_be_as_slow_as_it_likes() -> No
     got = await _until(watch, 400)
 
     assert _names(got[-1])[-1] == "p400"
-    assert sum(len(batch.changes) for batch in got) == 300
+    assert sum(len(batch.objects) for batch in got) == 300
 
 
 async def test_a_failed_feed_ends_its_watches_with_the_refusal() -> None:

@@ -47,7 +47,8 @@ from muster.engine.errors import (
     Precondition,
     ResourceExhaustedError,
 )
-from muster.engine.ports import Change, DecisionRecord, EventType, UnitState
+from muster.engine.log_entries import Change, EventType
+from muster.engine.ports import DecisionRecord, UnitState
 from muster.engine.rerun import Rerun
 from muster.model.meta import CLUSTER_SCOPED_KINDS, ObjectKey
 from muster.model.names import DEFAULT_NAMESPACE
@@ -390,7 +391,8 @@ def _batches(changes: list[Change], before: int, revision: int, *, complete: boo
         [[]] if complete else []
     )
     return [
-        WatchBatch(tuple(each), revision if last else before, complete and last)
+        WatchBatch([kind for kind, *_ in each], [item for _, item, _ in each], at, complete and last)
         for index, each in enumerate(cut)
         for last in [index == len(cut) - 1]
+        for at in [revision if last else before]
     ]

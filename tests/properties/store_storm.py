@@ -23,7 +23,8 @@ from muster.engine.api import (
     WatchBatch,
 )
 from muster.engine.errors import Refusal, UnavailableError
-from muster.engine.ports import EventType, StoreUnavailableError, UnitState
+from muster.engine.log_entries import EventType
+from muster.engine.ports import StoreUnavailableError, UnitState
 from muster.model.group import AnyGroup, PodGroup
 from muster.model.meta import KINDS, ObjectKey
 from muster.model.node import Node
@@ -88,12 +89,11 @@ class StoreStorm(TreeEngine):
                 await asyncio.sleep(0.001)
 
     def _hear(self, batch: WatchBatch) -> None:
-        for change in batch.changes:
-            item = change.object
+        for kind, item in zip(batch.types, batch.objects, strict=True):
             known = self.told.get(item.key)
             if known is not None and known.resource_version > item.resource_version:
                 self.faults.append(f"{item.key} was told of a time before the last")
-            if change.type is EventType.DELETED:
+            if kind is EventType.DELETED:
                 self.told.pop(item.key, None)
             else:
                 self.told[item.key] = item

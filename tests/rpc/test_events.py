@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster.engine.ports import Change, EventType
+from muster.engine.log_entries import EventType
 from muster.model.pod import Pod
 from muster.rpc import events
 from muster.rpc.events import EncodedEvents
@@ -18,7 +18,7 @@ def test_events_one_behind_the_other_are_one_response_of_all() -> None:
     encoded = EncodedEvents().encoded
     old, new = Pod(name="old"), Pod(name="new")
 
-    parts = [encoded(Change(EventType.DELETED, old)), encoded(Change(EventType.ADDED, new))]
+    parts = [encoded(EventType.DELETED, old), encoded(EventType.ADDED, new)]
 
     assert decoded(*parts) == [(pb.EVENT_TYPE_DELETED, "old"), (pb.EVENT_TYPE_ADDED, "new")]
 
@@ -27,7 +27,7 @@ def test_an_event_is_encoded_once_for_all_who_watch() -> None:
     encoded = EncodedEvents().encoded
     pod = Pod(name="a")
 
-    first, second = (encoded(Change(EventType.MODIFIED, pod)) for _ in range(2))
+    first, second = (encoded(EventType.MODIFIED, pod) for _ in range(2))
 
     assert first is second
 
@@ -36,7 +36,7 @@ def test_one_object_has_an_event_of_each_type() -> None:
     encoded = EncodedEvents().encoded
     pod = Pod(name="a")
 
-    types = [decoded(encoded(Change(kind, pod)))[0][0] for kind in EventType]
+    types = [decoded(encoded(kind, pod))[0][0] for kind in EventType]
 
     assert types == [pb.EVENT_TYPE_ADDED, pb.EVENT_TYPE_MODIFIED, pb.EVENT_TYPE_DELETED]
 
@@ -45,11 +45,12 @@ def test_one_object_has_an_event_of_each_type() -> None:
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch, bound: str, value: int) -> None:
     monkeypatch.setattr(events, bound, value)
     encoded = EncodedEvents().encoded
-    pods = [Change(EventType.ADDED, Pod(name=f"p{number}")) for number in range(4)]
-    first = encoded(pods[0])
+    pods = [Pod(name=f"p{number}") for number in range(4)]
+    first = encoded(EventType.ADDED, pods[0])
 
     for each in pods:
-        encoded(each)
+        encoded(EventType.ADDED, each)
 
-    assert encoded(pods[0]) is not first
-    assert encoded(pods[0]) == first
+    again = encoded(EventType.ADDED, pods[0])
+    assert again is not first
+    assert again == first

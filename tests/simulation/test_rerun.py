@@ -11,7 +11,8 @@ import pytest
 
 from muster.core.decision import Decision as CoreDecision
 from muster.core.decision import DecisionCode, GroupResult, Reason, Status
-from muster.engine.ports import Change, DecisionInput, DecisionRecord, EventType, LogEntry
+from muster.engine.log_entries import EventType, LogEntry
+from muster.engine.ports import DecisionInput, DecisionRecord
 from muster.engine.rerun import Moved, RerunQuestion, differing
 from muster.engine.rerun_batches import ClusterAccess, rerun_together
 from muster.engine.rerun_way import way_back
@@ -187,7 +188,7 @@ def log(compacted: int = 0) -> Log:
         (4, EventType.MODIFIED, one),
         (5, EventType.DELETED, two),
     ]
-    return Log((LogEntry(at, 0, (Change(kind, item),)) for at, kind, item in steps), compacted)
+    return Log((LogEntry(at, 0, [kind], [item]) for at, kind, item in steps), compacted)
 
 
 async def test_the_way_back_has_earlier_states_and_what_came_later() -> None:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from muster.core.decision import GroupResult, Reason
 from muster.core.explain.explanation import Help
 from muster.engine.aside import Question, TimeLimit
+from muster.engine.log_entries import EventType
 from muster.engine.pod_runs import LikePods
-from muster.engine.ports import Change, DecisionRecord, PendingGroup, PendingMember, QueuedUnit, UnitState
+from muster.engine.ports import DecisionRecord, PendingGroup, PendingMember, QueuedUnit, UnitState
 from muster.model.meta import ObjectKey
 from muster.model.objects import ClusterObject
 from muster.model.pod import PodBatch
@@ -213,12 +214,13 @@ class ListAnswer:
 
 @dataclass(frozen=True, slots=True)
 class WatchBatch:
-    """`changes` in order; `revision`: everything up to and including it that matches has been sent with this batch.
+    """`types`: what became of each of the `objects`; `revision`: all that matches up to it has been sent with this batch.
 
-    `initial_state_complete` is set on the batch that ends the present state (ADDED). A bookmark has no changes.
+    `initial_state_complete` is set on the batch that ends the present state (ADDED). A bookmark has no objects.
     """
 
-    changes: tuple[Change, ...]
+    types: Sequence[EventType]
+    objects: Sequence[ClusterObject]
     revision: int
     initial_state_complete: bool = False
 

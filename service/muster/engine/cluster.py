@@ -20,13 +20,13 @@ from muster.engine.failed_bindings import FailedBindings
 from muster.engine.large_calls import LargeCalls
 from muster.engine.last_failures import LastFailures
 from muster.engine.layouts import Layouts
+from muster.engine.log_entries import LogEntry
 from muster.engine.nominations import PreemptionWaits, nominated_pods
 from muster.engine.ports import (
     ClusterWrites,
     DecisionRecord,
     FailedBinding,
     LoadedCluster,
-    LogEntry,
     PendingGroup,
     PendingMember,
     PreemptionWait,

@@ -7,18 +7,16 @@ two have an object in common. A pod or group that is noted by itself dissolves t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import chain, groupby, islice, repeat
 from typing import NamedTuple
 
-from muster.engine.ports import Change, ClusterWrites, EventType
+from muster.engine.log_entries import Change, EventType, LogEntry
+from muster.engine.ports import ClusterWrites
 from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
 from muster.model.meta import ObjectKey
 from muster.model.objects import ClusterObject
 from muster.model.pod import Pod, keys_of
 
-_ADDED, _MODIFIED = EventType.ADDED, EventType.MODIFIED
-_change = partial(tuple.__new__, Change)
 _GROUPS = frozenset({PodGroup, CompositePodGroup})
 
 
@@ -141,24 +139,32 @@ class Edits:
         edits = self._singles.values()
         return bool(self._runs) or any(edit.new is not None or edit.old is not None for edit in edits)
 
-    def write(self, writes: ClusterWrites) -> tuple[Change, ...]:
-        """Add the last states to what goes to the store; returns the changes for the log."""
-        changes: list[Change] = []
+    def write(self, writes: ClusterWrites, revision: int, time_us: int) -> LogEntry:
+        """Add the last states to what goes to the store; returns the entry of the log."""
+        types, objects, previous_labels = (
+            list[EventType](),
+            list[ClusterObject](),
+            dict[int, dict[str, str]](),
+        )
         for part in self._parts():
             if isinstance(part, _Run):
                 writes.puts.update(zip(keys_of(part.new), part.new, strict=True))
-                kind = _MODIFIED if part.old else _ADDED
-                changes += map(_change, zip(repeat(kind), part.new, repeat(None), strict=False))
-            else:
-                changes += _written(part.items(), writes)
-        return tuple(changes)
+                types += [EventType.MODIFIED if part.old else EventType.ADDED] * len(part.new)
+                objects += part.new
+                continue
+            for change in _written(part.items(), writes):
+                if change.previous_labels is not None:
+                    previous_labels[len(types)] = change.previous_labels
+                types.append(change.type)
+                objects.append(change.object)
+        return LogEntry(revision, time_us, types, objects, previous_labels or None)
 
 
 def _written(edits: Iterable[tuple[ObjectKey, Edit]], writes: ClusterWrites) -> Iterator[Change]:
     for key, (old, new, last) in edits:
         if new is not None:
             writes.puts[key] = new
-            yield _change((_ADDED, new, None)) if old is None else _modified(old, new)
+            yield Change(EventType.ADDED, new) if old is None else _modified(old, new)
         elif old is not None and last is not None:
             writes.puts.pop(key, None)
             writes.removed.setdefault(key, last)
@@ -168,4 +174,4 @@ def _written(edits: Iterable[tuple[ObjectKey, Edit]], writes: ClusterWrites) -> 
 def _modified(old: ClusterObject, new: ClusterObject) -> Change:
     labels = old.labels
     is_relabelled = labels is not new.labels and labels != new.labels
-    return _change((_MODIFIED, new, labels if is_relabelled else None))
+    return Change(EventType.MODIFIED, new, labels if is_relabelled else None)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from muster.engine.api import ListAnswer, ObjectFilter, WatchBatch
 from muster.engine.cluster_service import ClusterService
-from muster.engine.ports import Change, EventType
+from muster.engine.log_entries import EventType
 from muster.engine.selection import select
 
 WATCH_BATCH = 200
@@ -29,6 +29,7 @@ def as_added(answer: ListAnswer) -> Iterator[WatchBatch]:
     objects = answer.objects
     starts = range(0, len(objects) or 1, WATCH_BATCH)
     for start in starts:
-        part = tuple(Change(EventType.ADDED, item) for item in objects[start : start + WATCH_BATCH])
+        part = objects[start : start + WATCH_BATCH]
         is_last = start == starts[-1]
-        yield WatchBatch(part, answer.revision if is_last else 0, initial_state_complete=is_last)
+        types = [EventType.ADDED] * len(part)
+        yield WatchBatch(types, part, answer.revision if is_last else 0, initial_state_complete=is_last)

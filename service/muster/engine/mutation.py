@@ -18,7 +18,6 @@ from muster.engine.conditions import PodConditions
 from muster.engine.edits import Edits
 from muster.engine.hierarchy import Root
 from muster.engine.nominations import settle_waits
-from muster.engine.ports import LogEntry
 from muster.engine.queueing_hints import EventKind, node_events
 from muster.engine.settlement import settle_deletions, settle_layouts, settle_pending, settle_units
 from muster.model.disruption import PodDisruptionBudget
@@ -210,9 +209,9 @@ class Mutation:
 
     def commit(self) -> None:
         """Make the revision: the log entry and the final states of its objects."""
-        changes = self.edits.write(self.cluster.writes())
+        entry = self.edits.write(self.cluster.writes(), self.revision, self.now_us)
         self.state.revision = self.revision
-        self.cluster.append(LogEntry(self.revision, self.now_us, changes))
+        self.cluster.append(entry)
 
     def _store(self, key: ObjectKey, new: ClusterObject) -> ClusterObject | None:
         old = self.state.put(key, new)

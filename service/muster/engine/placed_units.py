@@ -8,7 +8,6 @@ pods, so nothing else follows from it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from muster.core.decision import Decision, DecisionCode, GroupResult, Status
@@ -17,16 +16,15 @@ from muster.engine.cluster import Cluster
 from muster.engine.conditions import SCHEDULED, PodConditions, with_group_condition
 from muster.engine.edits import Edits
 from muster.engine.hierarchy import unbound_pods
+from muster.engine.log_entries import EventType, LogEntry
 from muster.engine.ports import (
     AssignmentColumns,
-    Change,
     DecisionRecord,
-    EventType,
-    LogEntry,
 )
 from muster.engine.queueing_hints import EventKind
 from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
 from muster.model.meta import POD, Condition
+from muster.model.objects import ClusterObject
 from muster.model.pod import Pod, keys_of
 from muster.model.variations import alike, variation, varied_all
 
@@ -40,7 +38,6 @@ _scheduled: dict[type[AnyGroup], Callable[..., AnyGroup]] = {
 }
 _columns = variation(AssignmentColumns, "namespace", "nodes", "pods", "uids", "node_index")
 _NO_COLUMNS = AssignmentColumns()
-_change = partial(tuple.__new__, Change)
 _MODIFIED = EventType.MODIFIED
 _Standing = tuple[type[AnyGroup], int, tuple[Condition, ...]]
 
@@ -108,13 +105,13 @@ class PlacedUnits:
         self._before += chosen
         self._bound += bound
         self._writes.puts.update(zip(keys_of(bound), bound, strict=True))
-        changes = [_change((_MODIFIED, pod, None)) for pod in bound]
+        changed: list[ClusterObject] = [*bound]
         if unit.key.kind != POD:
-            self._write_groups(unit.root, revision, changes)
+            self._write_groups(unit.root, revision, changed)
         cluster.queue.done(unit.key)
         cluster.searches.forget(unit.key)
         cluster.state.revision = revision
-        cluster.append(LogEntry(revision, self._now_us, tuple(changes)))
+        cluster.append(LogEntry(revision, self._now_us, [_MODIFIED] * len(changed), changed))
         record = _record_of(verdict, revision, chosen, self._now_us)
         self._writes.decisions.append(record)
         cluster.remember(record)
@@ -128,7 +125,7 @@ class PlacedUnits:
             statuses = [scheduled(pod.status, pod.generation) for pod in pods]
         return _bound(pods, nodes, [revision] * number, statuses)
 
-    def _write_groups(self, tree: GroupTree, revision: int, changes: list[Change]) -> None:
+    def _write_groups(self, tree: GroupTree, revision: int, changed: list[ClusterObject]) -> None:
         """The group and all below it, in the order of `hierarchy.subtree`."""
         state, key = self._cluster.state, tree.key
         group = state.group(key)
@@ -137,9 +134,9 @@ class PlacedUnits:
             after = _scheduled[type(group)](group, conditions, revision)
             state.put(key, after)
             self._writes.puts[key] = after
-            changes.append(_change((_MODIFIED, after, None)))
+            changed.append(after)
         for child in tree.children:
-            self._write_groups(child, revision, changes)
+            self._write_groups(child, revision, changed)
 
     def _scheduled_conditions(self, group: AnyGroup) -> tuple[Condition, ...]:
         """Made once for groups that stand alike."""

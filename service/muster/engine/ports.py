@@ -11,36 +11,9 @@ from enum import IntEnum
 from typing import NamedTuple, Protocol
 
 from muster.core.decision import Decision
+from muster.engine.log_entries import LogEntry
 from muster.model.meta import ObjectKey
 from muster.model.objects import ClusterObject
-
-
-class EventType(IntEnum):
-    """What a revision did to an object."""
-
-    ADDED = 1
-    MODIFIED = 2
-    DELETED = 3
-
-
-class Change(NamedTuple):
-    """One object in one revision. `object` is the state after it, for DELETED the last state.
-
-    `previous_labels` is set where the write changed the labels, so that a watch with a selector knows who left.
-    """
-
-    type: EventType
-    object: ClusterObject
-    previous_labels: dict[str, str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LogEntry:
-    """All that one revision changed: what watches read and replays resume from."""
-
-    revision: int
-    time_us: int
-    changes: tuple[Change, ...]
 
 
 class UnitState(IntEnum):

@@ -23,13 +23,13 @@ from muster.engine.errors import (
     Refusal,
 )
 from muster.engine.forgetting import Forgetting
+from muster.engine.log_entries import LogEntry
 from muster.engine.ports import (
     Clock,
     ClusterWrites,
     DecisionRecord,
     FencedError,
     HistoryBounds,
-    LogEntry,
     Store,
     StoreUnavailableError,
 )

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from muster.engine.ports import Change, EventType, LogEntry, Store
+from muster.engine.log_entries import Change, EventType, LogEntry
+from muster.engine.ports import Store
 from muster.model.meta import ObjectKey
 from muster.model.objects import ClusterObject
 
@@ -110,7 +111,7 @@ class _Walk:
     def pass_by(self, entry: LogEntry) -> None:
         while self._at < len(self._targets) and entry.revision <= self._targets[self._at]:
             self._at += 1
-        for change in reversed(entry.changes):
+        for change in reversed(list(entry.changes)):
             self._find(change)
             if self._at < len(self._targets):
                 self._undo(change)

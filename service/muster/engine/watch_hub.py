@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from muster.engine.api import DecisionBatch, DecisionFilter, ObjectFilter, WatchBatch
 from muster.engine.errors import Refusal, ResourceExhaustedError
-from muster.engine.ports import Change, DecisionRecord, EventType, LogEntry
+from muster.engine.log_entries import Change, EventType, LogEntry
+from muster.engine.ports import DecisionRecord
 from muster.engine.selection import anything
 from muster.model.objects import TYPES, ClusterObject
 
@@ -132,7 +133,7 @@ class RevisionFeed:
 
     def __init__(self, revision: int, read_log: Read[LogEntry], most_changes: int = MOST_CHANGES) -> None:
         self._ring: Ring[LogEntry] = Ring(
-            revision, read_log, lambda entry: 1 + len(entry.changes), most_changes
+            revision, read_log, lambda entry: 1 + len(entry.objects), most_changes
         )
 
     @property
@@ -162,23 +163,25 @@ class RevisionFeed:
         looked_at = 0
         async for entries in self._ring.after(from_revision):
             before = entries[0].revision - 1
-            selected: list[Change] = []
+            types, objects = list[EventType](), list[ClusterObject]()
             for entry in entries:
-                found = _selected(entry, selection, matches)
-                if selected and len(selected) + len(found) > BATCH:
-                    yield WatchBatch(tuple(selected), before)
-                    selected = []
-                while len(found) > BATCH:
-                    yield WatchBatch(tuple(found[:BATCH]), before)
-                    found = found[BATCH:]
-                selected += found
+                found_types, found = _selected(entry, selection, matches)
+                if objects and len(objects) + len(found) > BATCH:
+                    yield WatchBatch(types, objects, before)
+                    types, objects = [], []
+                last = max(0, (len(found) - 1) // BATCH * BATCH)
+                for start in range(0, last, BATCH):
+                    end = start + BATCH
+                    yield WatchBatch(found_types[start:end], found[start:end], before)
+                types += found_types[last:]
+                objects += found[last:]
                 before = entry.revision
-                looked_at += 1 + len(entry.changes)
+                looked_at += 1 + len(entry.objects)
                 if looked_at > LOOKED_AT_ONCE:
                     looked_at = 0
                     await asyncio.sleep(0)
-            if selected or before >= self._ring.end:
-                yield WatchBatch(tuple(selected), before)
+            if objects or before >= self._ring.end:
+                yield WatchBatch(types, objects, before)
 
 
 class DecisionFeed:
@@ -211,16 +214,21 @@ class DecisionFeed:
                 await asyncio.sleep(0)
 
 
-def _selected(
-    entry: LogEntry, selection: ObjectFilter, matches: Callable[[ClusterObject], bool]
-) -> list[Change]:
-    """The entry's changes as a watcher with the filter sees them: who leaves it is DELETED, who enters it ADDED."""
-    kinds, by_labels = selection.kinds, selection.matches_labels
+_Seen = tuple[Sequence[EventType], Sequence[ClusterObject]]
+
+
+def _selected(entry: LogEntry, selection: ObjectFilter, matches: Callable[[ClusterObject], bool]) -> _Seen:
+    """What a watcher with the filter sees of the entry: who leaves it is DELETED, who enters it ADDED."""
+    kinds, by_labels, objects = selection.kinds, selection.matches_labels, entry.objects
     types = {TYPES[kind] for kind in kinds}
-    found = [change for change in entry.changes if type(change.object) in types]
-    if matches is not anything:
-        found = [change for change in found if matches(change.object)]
-    return found if by_labels is None else list(_labelled(found, by_labels))
+    if matches is anything and by_labels is None and types.issuperset(map(type, objects)):
+        return entry.types, objects
+    if types.isdisjoint(map(type, objects)):
+        return (), ()
+    found = [change for change in entry.changes if type(change.object) in types and matches(change.object)]
+    if by_labels is not None:
+        found = list(_labelled(found, by_labels))
+    return [change.type for change in found], [change.object for change in found]
 
 
 def _labelled(

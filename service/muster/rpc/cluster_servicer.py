@@ -207,7 +207,7 @@ class _WatchMessages:
 
     def of(self, batch: WatchBatch) -> Iterator[bytes]:
         """One message or more; only the last has the batch's revision, since the others do not complete it."""
-        events = list(map(self._events.encoded, batch.changes))
+        events = list(map(self._events.encoded, batch.types, batch.objects))
         runs = [events]
         if len(events) > bounds.WATCH_EVENTS or sum(map(len, events)) > bounds.WATCH_BYTES:
             runs = list(split_by_size(events, len, bounds.WATCH_EVENTS, bounds.WATCH_BYTES))

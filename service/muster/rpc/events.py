@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muster.engine.ports import Change, EventType
+from muster.engine.log_entries import EventType
 from muster.model.objects import ClusterObject
 from muster.rpc.codec import write_object
 from muster.v1 import cluster_service_pb2 as pb
@@ -25,9 +25,8 @@ class EncodedEvents:
         self._count = self._bytes = 0
         self._forget()
 
-    def encoded(self, change: Change) -> bytes:
+    def encoded(self, kind: EventType, item: ClusterObject) -> bytes:
         """A WatchResponse of the event and nothing else. Several, one behind the other, are one of all their events."""
-        kind, item, _ = change
         known = self._kept[kind].get(id(item))
         return known[1] if known is not None else self._learn(kind, item)
 

@@ -13,7 +13,8 @@ from operator import is_, itemgetter
 
 from sqlalchemy import Connection, Table
 
-from muster.engine.ports import ClusterWrites, EventType, FencedError
+from muster.engine.log_entries import EventType
+from muster.engine.ports import ClusterWrites, FencedError
 from muster.model.pod import Pod
 from muster.store.bulk import Act, Bulk, Row, Statement
 from muster.store.columns import Packs

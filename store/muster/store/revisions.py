@@ -8,13 +8,14 @@ hundred KiB; a few pods are in it as the rows of their table, which takes a frac
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, repeat
-from typing import Any, NamedTuple
+from itertools import chain, compress, count, repeat
+from operator import not_
+from typing import Any, NamedTuple, cast
 
 import msgspec
 from sqlalchemy import Connection, select
 
-from muster.engine.ports import Change, EventType, LogEntry
+from muster.engine.log_entries import Change, EventType, LogEntry
 from muster.model.pod import Pod
 from muster.store.bulk import Row
 from muster.store.columns import (
@@ -110,32 +111,29 @@ class Logged(NamedTuple):
 
 def logged(entry: LogEntry) -> Logged:
     """The entry, taken apart."""
-    changes = entry.changes
-    are_pods = bytes([type(each[1]) is Pod for each in changes])
-    pods = are_pods.find(0)
-    if pods > 0 and are_pods.find(1, pods) < 0:
-        # Mostly a decision's: the unit's pods, then its groups.
-        return _taken_apart(entry, [0, pods, len(changes) - pods], changes[:pods], changes[pods:])
+    objects, types, labels = entry.objects, entry.types, entry.previous_labels or {}
+    are_pods = bytes([type(each) is Pod for each in objects])
+    places = [*compress(count(), are_pods)]
+    pods = cast("list[Pod]", [*compress(objects, are_pods)])
+    previous = {at: labels[place] for at, place in enumerate(places) if place in labels} if labels else {}
+    others = [
+        Change(types[place], objects[place], labels.get(place))
+        for place in compress(count(), map(not_, are_pods))
+    ]
+    return Logged(entry, _runs(are_pods), pods, [*compress(types, are_pods)], previous, others)
+
+
+def _runs(are_pods: bytes) -> list[int]:
+    """How many objects, then pods, then objects and so on follow one another."""
     runs: list[int] = []
-    own: list[Change] = []
-    others: list[Change] = []
     start = 0
-    while start < len(changes):
-        is_pod = len(runs) % 2
-        end = are_pods.find(1 - is_pod, start)
+    while start < len(are_pods):
+        end = are_pods.find(1 - len(runs) % 2, start)
         if end < 0:
-            end = len(changes)
-        (own if is_pod else others).extend(changes[start:end])
+            end = len(are_pods)
         runs.append(end - start)
         start = end
-    return _taken_apart(entry, runs, own, others)
-
-
-def _taken_apart(entry: LogEntry, runs: list[int], own: Sequence[Change], others: Sequence[Change]) -> Logged:
-    types, pods, labels = zip(*own, strict=True) if own else ((), (), ())
-    had_others = labels.count(None) < len(labels)
-    previous = {place: one for place, one in enumerate(labels) if one is not None} if had_others else {}
-    return Logged(entry, runs, pods, types, previous, others)
+    return runs
 
 
 class LoggedPods:
@@ -262,7 +260,9 @@ def read_log(connection: Connection, cluster_id: int, after_revision: int, limit
     for row in stored:
         add_uses(used, row.used_values)
     values = values_by_id(connection, cluster_id, used)
-    return [LogEntry(row.revision, row.time_us, _changes(_decode_body(row.body), values)) for row in stored]
+    return [
+        LogEntry.of(row.revision, row.time_us, _changes(_decode_body(row.body), values)) for row in stored
+    ]
 
 
 def add_uses(used: UsedIds, used_values: bytes) -> None:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
+from muster.engine.log_entries import LogEntry
 from muster.engine.ports import (
     ClusterWrites,
     DecisionRecord,
     FencedError,
     HistoryBounds,
     LoadedCluster,
-    LogEntry,
     OldHistory,
     RequestRecord,
     StoreUnavailableError,
