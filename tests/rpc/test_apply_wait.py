@@ -8,6 +8,7 @@ from muster.core.decision import Decision, DecisionCode
 from muster.engine.ports import AssignmentColumns, DecisionRecord
 from muster.model.meta import ObjectKey
 from muster.rpc.apply_wait import MAX_UNITS_WAITED_FOR, awaited_units
+from muster.rpc.codec import decode_object
 from muster.rpc.limits import MAX_RESPONSE_BYTES
 from muster.rpc.request_checks import RequestFaults
 from muster.v1 import cluster_service_pb2 as pb
@@ -56,6 +57,11 @@ def decided(kind: str, name: str, nodes: tuple[str, ...] = ()) -> DecisionRecord
         ),
         pytest.param([in_group(batch(["a", "b"]), "g")], ["Pod a"], id="a batch of such a group"),
         pytest.param(
+            [in_group(pod("a"), "g"), in_group(pod("b"), "h"), pod("c"), pod("d"), in_group(pod("e"), "g")],
+            ["Pod a", "Pod b", "Pod c", "Pod d"],
+            id="pods of two groups, and pods without one between them",
+        ),
+        pytest.param(
             [below(pod_group("g"), "c"), composite("c", "r"), composite("r"), in_group(pod("a"), "g")],
             ["CompositePodGroup r"],
             id="a tree",
@@ -74,7 +80,7 @@ def decided(kind: str, name: str, nodes: tuple[str, ...] = ()) -> DecisionRecord
 def test_a_call_is_about_the_units_that_its_objects_are_part_of(
     objects: list[Object], units: list[str]
 ) -> None:
-    found = awaited_units(pb.ApplyRequest(objects=objects), RequestFaults())
+    found = awaited_units([decode_object(each, "")[0] for each in objects], RequestFaults())
 
     assert [f"{key.kind} {key.name}" for key in found] == units
 

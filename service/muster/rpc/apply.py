@@ -100,12 +100,15 @@ class Applier:
         faults.request_id(request.request_id)
         faults.not_empty("objects", len(request.objects))
         wait_seconds = wait_of(request, faults)
-        units = [] if wait_seconds is None else awaited_units(request, faults)
         identity = None if faults.violations else await apply_identity(method, request, cluster)
-        if identity is not None and (kept := await self._engine.find_replay(cluster, identity)) is not None:
-            return self._waited(_kept(kept), cluster, units, wait_seconds)
+        kept = None if identity is None else await self._engine.find_replay(cluster, identity)
+        if kept is not None and wait_seconds is None:
+            return _kept(kept)
         paths = ObjectPaths(request.objects)
         objects, refusals = await _decoded(request, paths)
+        units = [] if wait_seconds is None else awaited_units(objects, faults)
+        if kept is not None:
+            return self._waited(_kept(kept), cluster, units, wait_seconds)
         encoder = AnswerEncoder(apply_response(objects))
         call = ApplyCall(
             cluster=cluster,

@@ -11,15 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from muster.engine.api import ScheduleCall, SchedulingEngine
 from muster.engine.errors import FailedPreconditionError, NotFoundError
 from muster.engine.ports import DecisionRecord
+from muster.model.group import AnyGroup, PodGroup
 from muster.model.meta import COMPOSITE_POD_GROUP, POD, POD_GROUP, ObjectKey
 from muster.model.names import DEFAULT_NAMESPACE
+from muster.model.objects import ClusterObject
+from muster.model.pod import Pod, PodBatch
 from muster.rpc.decisions import fitted
 from muster.rpc.limits import PAGE_BYTES
 from muster.rpc.request_checks import RequestFaults
 from muster.v1 import cluster_service_pb2 as pb
-from muster.v1.composite_pod_group_pb2 import CompositePodGroup
-from muster.v1.object_pb2 import Object
-from muster.v1.pod_group_pb2 import PodGroup
 from muster.validation.violations import INVALID, TOO_MANY
 
 MAX_UNITS_WAITED_FOR = 1_000
@@ -33,14 +33,15 @@ def wait_of(request: pb.ApplyRequest, faults: RequestFaults) -> float | None:
     return seconds
 
 
-def awaited_units(request: pb.ApplyRequest, faults: RequestFaults) -> list[ObjectKey]:
-    """An object of each unit that the request is about, in its order: a group that is below no other in it, or a pod."""
-    parents = {_key(each): _parent(each) for each in map(_group, request.objects) if each is not None}
+def awaited_units(
+    objects: Sequence[ClusterObject | PodBatch | None], faults: RequestFaults
+) -> list[ObjectKey]:
+    """An object of each unit that the request's objects are about, in their order: a group below no other of them, or a pod."""
+    parents = {_key(each): _parent(each) for each in objects if isinstance(each, AnyGroup)}
     found = dict[ObjectKey, ObjectKey]()
-    for sent in request.objects:
-        for part, named in _parts(sent):
-            top = _top(part, parents)
-            found.setdefault(top, top if top in parents else named)
+    for part, named in _parts(objects):
+        top = _top(part, parents)
+        found.setdefault(top, top if top in parents else named)
     if len(found) > MAX_UNITS_WAITED_FOR:
         faults.add("wait", TOO_MANY, f"at most {MAX_UNITS_WAITED_FOR} units, not {len(found)}")
     return list(found.values())
@@ -82,42 +83,39 @@ def _top(part: ObjectKey, parents: Mapping[ObjectKey, ObjectKey]) -> ObjectKey:
     return part
 
 
-def _group(sent: Object) -> PodGroup | CompositePodGroup | None:
-    match sent.WhichOneof("kind"):
-        case "pod_group":
-            return sent.pod_group
-        case "composite_pod_group":
-            return sent.composite_pod_group
-        case _:
-            return None
-
-
-def _key(group: PodGroup | CompositePodGroup) -> ObjectKey:
+def _key(group: AnyGroup) -> ObjectKey:
     kind = POD_GROUP if isinstance(group, PodGroup) else COMPOSITE_POD_GROUP
-    return ObjectKey(kind, group.metadata.namespace or DEFAULT_NAMESPACE, group.metadata.name)
+    return ObjectKey(kind, group.namespace or DEFAULT_NAMESPACE, group.name)
 
 
-def _parent(group: PodGroup | CompositePodGroup) -> ObjectKey:
-    namespace = group.metadata.namespace or DEFAULT_NAMESPACE
+def _parent(group: AnyGroup) -> ObjectKey:
+    namespace = group.namespace or DEFAULT_NAMESPACE
     return ObjectKey(COMPOSITE_POD_GROUP, namespace, group.spec.parent_composite_pod_group_name)
 
 
-def _parts(sent: Object) -> Iterator[tuple[ObjectKey, ObjectKey]]:
-    """The groups that the object is or has pods of, pods without a group, and in each case an object to ask by."""
-    names: Sequence[str]
-    match sent.WhichOneof("kind"):
-        case "pod_group" | "composite_pod_group" as kind:
-            key = _key(getattr(sent, kind))
-            yield key, key
-            return
-        case "pod":
-            template, names = sent.pod, (sent.pod.metadata.name,)
-        case "pod_batch":
-            template, names = sent.pod_batch.template, sent.pod_batch.names
-        case _:
-            return
-    namespace = template.metadata.namespace or DEFAULT_NAMESPACE
-    group = template.spec.scheduling_group.pod_group_name
-    for name in names[:1] if group else names:
-        pod = ObjectKey(POD, namespace, name)
-        yield ObjectKey(POD_GROUP, namespace, group) if group else pod, pod
+def _parts(
+    objects: Sequence[ClusterObject | PodBatch | None],
+) -> Iterator[tuple[ObjectKey, ObjectKey]]:
+    """The groups that objects are or have pods of, pods without a group, and in each case an object to ask by.
+
+    Pods of one group that follow each other are one part.
+    """
+    last = None
+    for sent in objects:
+        names: Sequence[str]
+        if isinstance(sent, Pod):
+            if sent.group and (sent.namespace, sent.group) == last:
+                continue
+            template, names = sent, (sent.name,)
+        elif isinstance(sent, PodBatch):
+            template, names = sent.template, sent.names
+        elif isinstance(sent, AnyGroup):
+            yield _key(sent), _key(sent)
+            continue
+        else:
+            continue
+        namespace, group = template.namespace or DEFAULT_NAMESPACE, template.group
+        last = template.namespace, group
+        for name in names[:1] if group else names:
+            pod = ObjectKey(POD, namespace, name)
+            yield ObjectKey(POD_GROUP, namespace, group) if group else pod, pod
