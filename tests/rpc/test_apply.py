@@ -6,8 +6,11 @@ import time
 import grpc
 import pytest
 
+from muster.model.meta import ObjectKey
+from muster.model.pod import Pod
 from muster.rpc.server import RpcServer
 from muster.v1 import cluster_service_pb2 as pb
+from muster.v1.object_pb2 import Object
 from tests.fakes.engine import FakeEngine
 from tests.rpc.calls import PATIENCE_SECONDS, Api, apply, batch, pod, ref, refused
 
@@ -21,6 +24,36 @@ async def test_results_come_in_order_with_outcomes(api: Api) -> None:
     assert [each.uid for each in response.results] == ["uid-a", "uid-b", "uid-c", ""]
     assert [each.HasField("counts") for each in response.results] == [False, False, False, True]
     assert response.results[3].counts.created == 2
+
+
+async def test_pods_in_a_row_are_taken_as_they_are_one_by_one(api: Api, engine: FakeEngine) -> None:
+    def in_group(sent: Object, group: str) -> Object:
+        sent.pod.spec.scheduling_group.pod_group_name = group
+        return sent
+
+    of_node = Object()
+    of_node.node.metadata.name = "n"
+    sent = [
+        *(in_group(pod(f"a-{number}"), "g") for number in range(10, 40)),
+        of_node,
+        *(in_group(pod(f"b-{number}"), "h") for number in range(10, 16)),
+        *(in_group(pod(f"c-{number}", {"x": "y"}), "h") for number in range(10, 16)),
+        *(pod(f"d-{number}") for number in range(5, 15)),
+        batch(["e", "f"]),
+        *(pod(f"h-{number}") for number in range(5)),
+    ]
+
+    response = await apply(api, *sent)
+
+    names = [each.pod.metadata.name or each.node.metadata.name for each in sent]
+    assert [each.uid for each in response.results] == [f"uid-{name}" if name else "" for name in names]
+    held = engine.clusters["default"].objects
+    pods = [each.pod for each in sent if each.HasField("pod")]
+    for each in pods:
+        stored = held[ObjectKey("Pod", "default", each.metadata.name)]
+        assert isinstance(stored, Pod)
+        assert stored.group == each.spec.scheduling_group.pod_group_name
+        assert stored.labels == each.metadata.labels
 
 
 async def test_a_repeated_request_id_gets_the_first_answer(api: Api, engine: FakeEngine) -> None:

@@ -51,7 +51,7 @@ def variation(cls: type[Record], *changed: str, kind: str = "") -> Callable[...,
     return vary
 
 
-def variations(cls: type[Record], *changed: str, kind: str) -> Callable[..., list[Record]]:
+def variations(cls: type[Record], *changed: str, kind: str = "") -> Callable[..., list[Record]]:
     """A function `(record, *columns)` that returns as many records as the columns, equally long, have values.
 
     Each is what `variation` makes with one value of each column. Its name must be among the fields `changed`.
@@ -62,7 +62,8 @@ def variations(cls: type[Record], *changed: str, kind: str) -> Callable[..., lis
     lines += [f"    kept_{name} = record.{name}" for name in kept]
     lines += ["    found = []", f"    for {', '.join(changed)}, in zip({_columns(changed)}, strict=True):"]
     lines += _made(changed, {name: f"kept_{name}" for name in kept})
-    lines += [f"        made._key = key(ObjectKey, ({kind!r}, {where}))"]
+    if kind:
+        lines += [f"        made._key = key(ObjectKey, ({kind!r}, {where}))"]
     return _of_each(cls, lines)
 
 

@@ -23,11 +23,14 @@ from muster.model.pod import PodBatch
 from muster.rpc.admission import Admission
 from muster.rpc.answers import apply_response
 from muster.rpc.apply_wait import add_decisions, awaited_units, wait_of
-from muster.rpc.codec import ObjectPaths, decode_object, decode_right_pod
+from muster.rpc.codec import ObjectPaths, decode_object, decode_pods_like, decode_right_pod
 from muster.rpc.limits import APPLY_STREAM_IN_WORK, MAX_OBJECTS
 from muster.rpc.replay import AnswerEncoder, apply_identity
 from muster.rpc.request_checks import RequestFaults, refuse_too_many
 from muster.v1 import cluster_service_pb2 as pb
+
+_FEW, _MANY = 4, 256
+"""Once so many pods of one group have followed each other, as many more are looked at together, up to a bound."""
 
 Context = aio.ServicerContext[Any, Any]
 Work = Coroutine[Any, Any, pb.ApplyResponse]
@@ -183,14 +186,24 @@ async def _decoded(
     """Objects (None where refused) and the refusals; other calls get their turn in between."""
     objects: list[ClusterObject | PodBatch | None] = []
     refusals: list[ObjectRefusal] = []
-    slices = Slices()
-    for index, message in enumerate(request.objects):
-        decoded: ClusterObject | PodBatch | None = decode_right_pod(message)
-        if decoded is None:
-            decoded, violations = decode_object(message, paths[index])
+    slices, messages = Slices(), list(request.objects)
+    group, in_a_row = "", 0
+    while (index := len(objects)) < len(messages):
+        pod = decode_right_pod(messages[index])
+        if pod is not None:
+            objects.append(pod)
+            in_a_row = in_a_row + 1 if pod.group is group else 1
+            group = pod.group
+            if in_a_row >= _FEW:
+                like = decode_pods_like(messages[index + 1 : index + 1 + min(in_a_row, _MANY)])
+                objects += like
+                in_a_row += len(like)
+        else:
+            decoded, violations = decode_object(messages[index], paths[index])
             if violations:
                 refusals.append(ObjectRefusal(index, tuple(violations)))
-        objects.append(decoded)
+            objects.append(decoded)
+            in_a_row = 0
         if slices.is_over:
             await slices.give_way()
     return objects, refusals

@@ -155,8 +155,17 @@ def test_an_encoder_that_is_full_goes_on(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def _as_by_itself(decoder: PodDecoder, messages: list[pb.Pod]) -> bool:
-    """Whether each is decoded as it is by a decoder that has seen none of the others."""
-    return all(decoder.decode(each) == PodDecoder().decode(each) for each in messages)
+    """Whether each is decoded as it is by a decoder that has seen none of the others; and in runs, too."""
+    one_by_one = all(decoder.decode(each) == PodDecoder().decode(each) for each in messages)
+    return one_by_one and _in_runs(messages) == [PodDecoder().decode(each)[0] for each in messages]
+
+
+def _in_runs(messages: list[pb.Pod]) -> list[Pod]:
+    decoder, pods = PodDecoder(), list[Pod]()
+    while len(pods) < len(messages):
+        pods.append(_decoded(decoder, messages[len(pods)]))
+        pods += decoder.decode_like(messages[len(pods) :])
+    return pods
 
 
 def test_pods_that_differ_in_their_names_alone_share_all_else() -> None:
@@ -166,6 +175,19 @@ def test_pods_that_differ_in_their_names_alone_share_all_else() -> None:
 
     assert [each.name for each in others] == ["p-9", "p-10", "p-11"]
     assert all(each.group is first.group and each.spec is first.spec for each in others)
+
+
+def test_a_run_ends_before_the_first_pod_that_differs_in_more_than_its_name() -> None:
+    decoder = PodDecoder()
+    names = ["p-0", "p-1", "p-2", "p-30", "p-4"]
+    first, *others = [_message(name, group="g") for name in names]
+    assert not decoder.decode_like(others)
+
+    pod = _decoded(decoder, first)
+    like = decoder.decode_like(others)
+
+    assert [each.name for each in like] == ["p-1", "p-2"]
+    assert all(each.spec is pod.spec and each.group is pod.group for each in like)
 
 
 @pytest.mark.parametrize("labels", [1, 20], ids=["short metadata", "long metadata"])

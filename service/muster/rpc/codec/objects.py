@@ -7,7 +7,8 @@ validation finds too, since nobody will see the object again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Any
 
 from muster.model.disruption import PodDisruptionBudget
@@ -28,6 +29,8 @@ from muster.validation.objects import name_in_texts, subject_of, validate
 from muster.validation.violations import REQUIRED, TOO_MANY, Violation
 
 MAX_OBJECT_BYTES = 1024 * 1024
+_pod_of = attrgetter("pod")
+"""An empty one of an object that is none."""
 
 Decoded = tuple[ClusterObject | PodBatch | None, list[Violation]]
 
@@ -104,6 +107,10 @@ class ObjectDecoder:
         pod, shape = self._pods.decode(message.pod)
         return None if shape.violations or shape.size > MAX_OBJECT_BYTES else pod
 
+    def pods_like(self, messages: Iterable[pb.Object]) -> list[Pod]:
+        """The first of these objects, for as long as they are pods that differ in their names alone from the last, a right one."""
+        return self._pods.decode_like(map(_pod_of, messages))
+
     def _pod(self, message: pb.Object, path: str) -> Decoded:
         pod, shape = self._pods.decode(message.pod)
         if not shape.violations and shape.size <= MAX_OBJECT_BYTES:
@@ -142,6 +149,7 @@ _encoder = ObjectEncoder()
 
 decode_object = _decoder.decode
 decode_right_pod = _decoder.right_pod
+decode_pods_like = _decoder.pods_like
 encode_object = _encoder.encode
 write_object = _encoder.write
 

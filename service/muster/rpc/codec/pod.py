@@ -7,11 +7,11 @@ that gated pods and others share one PodSpec.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Generic, NamedTuple, TypeVar
 
 from muster.model.pod import Pod, PodBatch, PodSpec, PodStatus
-from muster.model.variations import variation
+from muster.model.variations import variation, variations
 from muster.rpc.codec.meta import (
     decode_conditions,
     decode_metadata,
@@ -40,6 +40,8 @@ _NO_VIOLATIONS: tuple[Violation, ...] = ()
 _individual = variation(Pod, "name", "uid", "resource_version", "node_name", "group")
 _named = variation(Pod, "name")
 _named_in = variation(Pod, "name", "group")
+_all_named = variations(Pod, "name")
+_bytes_of = pb.Pod.SerializePartialToString
 
 
 class PodShape(NamedTuple):
@@ -105,6 +107,11 @@ class PodDecoder:
             pod = _individual(shape.pod, *own)
         self._last = None if any(own[1:4]) else _last(message, pod, shape)
         return pod, shape
+
+    def decode_like(self, messages: Iterable[pb.Pod]) -> list[Pod]:
+        """The first of these pods, for as long as they differ from the one that was decoded last in their names alone."""
+        last = self._last
+        return [] if last is None else _all_named(last.pod, last.sample.names(map(_bytes_of, messages)))
 
     def _apart(self, message: pb.Pod) -> tuple[_Own, PodShape]:
         """What the pod has for itself, and its shape."""

@@ -5,6 +5,8 @@ Equal bytes mean equal messages, so that nothing else need be looked at.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 _SHORT = 127
 """A length up to here takes one byte on the wire."""
 
@@ -67,3 +69,14 @@ class Sample:
                 self._text = text
                 return name, text.decode()
         return name, ""
+
+    def names(self, sent: Iterable[bytes]) -> list[str]:
+        """Those of the first messages, for as long as they differ from the last one in their names alone."""
+        size, head, start, end = self._size, self._head, self._start, self._name_end
+        rest = self._middle + self._text + self._tail
+        found: list[str] = []
+        for each in sent:
+            if len(each) != size or not each.startswith(head) or not each.endswith(rest):
+                break
+            found.append(each[start:end].decode())
+        return found
