@@ -7,8 +7,9 @@ immutable, stale, being deleted, given twice in the call, or its own owner.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import TypeGuard
 
@@ -46,6 +47,8 @@ from muster.validation.admission import (
 )
 from muster.validation.objects import Rules, key_of, validate
 from muster.validation.violations import DUPLICATE, INVALID, Violation
+
+_applied: Callable[[tuple[object, ...]], AppliedObject] = partial(tuple.__new__, AppliedObject)
 
 Accepted = list[Admitted] | NewPods
 """What one object of a call becomes: several if it is a batch, none if it was refused. Or what the pods of a run become."""
@@ -293,8 +296,9 @@ class ApplyPlan:
         return self.cluster.state.get(key)
 
     def _classes(self) -> PriorityClasses:
-        written = [sent for sent in self._call.objects if isinstance(sent, PriorityClass)]
-        classes = self.cluster.priority_classes
+        classes, objects = self.cluster.priority_classes, self._call.objects
+        is_any = PriorityClass in map(type, objects)
+        written = [sent for sent in objects if isinstance(sent, PriorityClass)] if is_any else []
         return classes.with_written(written) if written else classes
 
 
@@ -316,10 +320,14 @@ def answer_of(call: ApplyCall, admitted: list[Accepted], revision: int) -> Apply
         if type(call.objects[len(results)]) is PodBatch:
             results.append(_batch_result(answers))
         elif isinstance(answers, NewPods):
-            results += [AppliedObject(Outcome.CREATED, pod.uid, pod.resource_version) for pod in answers.pods]
+            results += map(_created, answers.pods)
         else:
             results.append(_result(answers[0]))
     return ApplyAnswer(revision, tuple(results))
+
+
+def _created(pod: Pod) -> AppliedObject:
+    return _applied((Outcome.CREATED, pod.uid, pod.resource_version, 0, 0, 0))
 
 
 def _result(answer: Admitted) -> AppliedObject:

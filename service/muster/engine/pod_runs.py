@@ -39,7 +39,7 @@ def pod_runs(objects: Sequence[ClusterObject | PodBatch | None]) -> list[LikePod
         return []
     return [
         LikePods(pods, _runs(some, pods))
-        for some, pods in _of_one_kind(places, [cast("Pod", objects[place]) for place in places])
+        for some, pods in _of_one_kind(places, cast("list[Pod]", [objects[place] for place in places]))
         if not (pods[0].uid or pods[0].resource_version or pods[0].owner_references)
     ]
 

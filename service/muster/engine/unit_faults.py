@@ -6,7 +6,8 @@ groups of a hierarchy, bound pods included, share one priority and one preemptio
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import NamedTuple
 
 from muster.core.decision import Decision, DecisionCode, GroupResult, Reason, Status
@@ -19,6 +20,7 @@ from muster.model.meta import GROUP_KINDS, ObjectKey
 from muster.model.pod import Pod, PodSpec
 from muster.model.priority import PREEMPT_LOWER_PRIORITY
 
+_SPEC_OF: Callable[[Pod], PodSpec] = attrgetter("spec")
 _COUNTED = (Standing.PENDING, Standing.GATED, Standing.BOUND, Standing.FOREIGN)
 
 
@@ -58,8 +60,8 @@ def _agree(state: ClusterState, unit: ObjectKey) -> bool:
         spec = group.spec
         groups.add((spec.priority or 0, spec.preemption_policy or PREEMPT_LOWER_PRIORITY))
         if isinstance(group, PodGroup):
-            for pod in state.members(group.namespace, group.name).of(*_COUNTED):
-                specs[id(pod.spec)] = pod.spec
+            counted = state.members(group.namespace, group.name).of(*_COUNTED)
+            specs |= {id(spec): spec for spec in map(_SPEC_OF, counted)}
     pods = {
         (spec.priority or 0, spec.preemption_policy or PREEMPT_LOWER_PRIORITY, spec.scheduler_name)
         for spec in specs.values()

@@ -52,7 +52,8 @@ def apply_response(
     sent: Sequence[ClusterObject | PodBatch | None],
 ) -> Callable[[ApplyAnswer], pb.ApplyResponse]:
     """Makes the response to a request with these objects; results of pod batches have counts."""
-    batches = {index for index, each in enumerate(sent) if type(each) is PodBatch}
+    are_any = PodBatch in map(type, sent)
+    batches = {index for index, each in enumerate(sent) if type(each) is PodBatch} if are_any else set()
 
     def encode(answer: ApplyAnswer) -> pb.ApplyResponse:
         response = pb.ApplyResponse(revision=answer.revision)
