@@ -117,14 +117,18 @@ def pod_group(
     )
 
 
-def composite(name: str) -> CompositePodGroup:
+def composite(name: str, *, parent: str = "") -> CompositePodGroup:
     return CompositePodGroup(
         name=name,
         namespace="default",
         uid=f"uid-{name}",
         resource_version=1,
         ordinal=_Order.next(),
-        spec=GroupSpec(scheduling_policy=SchedulingPolicy(basic=BasicPolicy()), priority=0),
+        spec=GroupSpec(
+            parent_composite_pod_group_name=parent,
+            scheduling_policy=SchedulingPolicy(basic=BasicPolicy()),
+            priority=0,
+        ),
     )
 
 

@@ -14,12 +14,13 @@ from muster.engine.api import DeleteCall, DeleteOutcome, DeleteRef, Propagation
 from muster.engine.cluster_state import ClusterState
 from muster.engine.conditions import TRUE
 from muster.engine.errors import ConflictError, InvalidArgumentError, NotFoundError, Precondition
-from muster.engine.hierarchy import subtree
+from muster.engine.hierarchy import Rings, keys_below
 from muster.engine.mutation import Mutation
 from muster.engine.settlement import (
     FOREGROUND_DELETION,
     blocks,
     is_protected,
+    keys_above,
     owner_key_of,
     settle_deletions,
 )
@@ -175,6 +176,7 @@ class _Plan:
         self._orphans: dict[ObjectKey, set[str]] = {}
         for key in wanted:
             self._want(key)
+        self._find_marked()
         self._gone = self._resolve()
 
     def left(self) -> set[ObjectKey]:
@@ -200,11 +202,14 @@ class _Plan:
             if item is None or key in self._wanted:
                 continue
             self._wanted[key] = item
-            if key.kind in GROUP_KINDS:
-                # Deleted before, they may go with this call's pods, and then hold their parent no longer.
-                marked = (each for each in subtree(self._state, key) if each.deletion_us is not None)
-                self._marked_before.update((each.key, each) for each in marked)
             stack.extend(reversed(list(self._dependents(item))))
+
+    def _find_marked(self) -> None:
+        """Groups below that were deleted before: they may go with this call's pods, and then hold their parent no longer."""
+        for key in keys_below(self._state, [key for key in self._wanted if key.kind in GROUP_KINDS]):
+            group = self._state.group(key)
+            if group is not None and group.deletion_us is not None:
+                self._marked_before[key] = group
 
     def _dependents(self, owner: ClusterObject) -> Iterator[ObjectKey]:
         """Dependents that go with the owner; those of an orphaning deletion are noted instead."""
@@ -230,27 +235,30 @@ class _Plan:
     def _resolve(self) -> dict[ObjectKey, None]:
         """All that nothing outside of what goes holds: so objects that only hold each other go together."""
         gone = dict.fromkeys((*self._marked_before, *self._wanted))
-        settled = False
-        while not settled:
-            settled = True
-            # Dependents come after their owners, so one pass backwards is enough for most.
-            for key in reversed(list(gone)):
-                if self._is_held(key, gone):
+        rings = Rings(self._state, [key for key in gone if key.kind in GROUP_KINDS])
+        to_check = gone.copy()
+        while to_check:
+            # Dependents come after their owners, so that backwards most are looked at once.
+            this_time, to_check = reversed(to_check), dict[ObjectKey, None]()
+            for key in this_time:
+                item = self._wanted.get(key) or self._marked_before.get(key)
+                if item is not None and key in gone and self._is_held(key, item, gone, rings):
                     del gone[key]
-                    settled = False
+                    to_check.update(dict.fromkeys(keys_above(self._state, item)))
         return gone
 
-    def _is_held(self, key: ObjectKey, gone: dict[ObjectKey, None]) -> bool:
+    def _is_held(
+        self, key: ObjectKey, item: ClusterObject, gone: dict[ObjectKey, None], rings: Rings
+    ) -> bool:
         if key in self._at_once:
             return False
-        item = self._wanted.get(key) or self._marked_before[key]
         if isinstance(item, Pod) and self._rules.keeps(item):
             return True
         if self._rules.force and key in self._wanted:
             return False
         if any(each != FOREGROUND_DELETION for each in item.finalizers):
             return True
-        if isinstance(item, PodGroup | CompositePodGroup) and is_protected(self._state, item, gone):
+        if isinstance(item, PodGroup | CompositePodGroup) and is_protected(self._state, item, rings, gone):
             return True
         return self._is_blocked(key, item, gone)
 

@@ -6,7 +6,7 @@ were looked up last is entered in the columns that all of them stand in.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby, repeat
 from operator import attrgetter
@@ -42,7 +42,7 @@ def is_potential_victim(pod: Pod) -> bool:
 
 
 class DisruptionTable:
-    """The pods that could be preempted, of one cluster. Kept right by `pod_changed`, `pods_bound` and `group_changed`.
+    """The pods that could be preempted, of one cluster. Kept right by `pod_changed`, `pods_bound` and `groups_changed`.
 
     By ordinal: `running` are all that could be taken, `leaving` those that are on their way out already.
     """
@@ -85,12 +85,11 @@ class DisruptionTable:
                 for pod, start in zip(together, starts, strict=False):
                     self._changing(pod)[pod.ordinal] = start
 
-    def group_changed(self, key: ObjectKey) -> None:
-        """A group came or went: where the pods below it belong is to be found anew."""
-        for below in keys_below(self._state, (key,)):
-            leaf = below.namespace, below.name
-            if below.kind == POD_GROUP and leaf in self._shelves:
-                self._stale[leaf] = None
+    def groups_changed(self, keys: Iterable[ObjectKey]) -> None:
+        """Groups came or went, or groups above them: where their pods belong is to be found anew."""
+        for kind, *leaf in keys:
+            if kind == POD_GROUP and (found := (leaf[0], leaf[1])) in self._shelves:
+                self._stale[found] = None
 
     def unit_of(self, pod: Pod) -> UnitOfPod:
         """What is taken with the pod."""

@@ -6,7 +6,7 @@ Members are counted from the objects each time. Broken trees (missing parents, c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from muster.core.messages import number_of
 from muster.engine.cluster_state import ClusterState, group_key_of, parent_key_of
@@ -76,6 +76,27 @@ def _cycle_at(path: list[ObjectKey], repeated: ObjectKey) -> Root:
     ring = path[path.index(repeated) :]
     least = ring.index(min(ring))
     return Root(ring[least], missing=True, cycle=(*ring[least:], *ring[:least]))
+
+
+class Rings:
+    """Which of some groups, and of those above them, are in a cycle of parents or below one, while groups are removed."""
+
+    def __init__(self, state: ClusterState, keys: Iterable[ObjectKey]) -> None:
+        self._rings: dict[ObjectKey, set[ObjectKey]] = {}
+        met = dict[ObjectKey, set[ObjectKey]]()
+        for key, root in find_roots(state, keys).items():
+            if root.cycle:
+                ring = met.get(root.key)
+                self._rings[key] = met[root.key] = set(root.cycle) if ring is None else ring
+
+    def __contains__(self, key: object) -> bool:
+        return bool(self._rings.get(cast("ObjectKey", key)))
+
+    def removed(self, key: ObjectKey) -> None:
+        """A group is gone: a ring that it was part of is none any more."""
+        ring = self._rings.get(key)
+        if ring and key in ring:
+            ring.clear()
 
 
 def unit_of_pod(state: ClusterState, pod: Pod) -> Root:

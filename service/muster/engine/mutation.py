@@ -256,8 +256,6 @@ class Mutation:
 
     def _touch_group(self, key: ObjectKey, group: AnyGroup, *, restructured: bool) -> None:
         self.touched_groups[key] = None
-        if restructured:
-            self.cluster.disruption.group_changed(key)
         parent = parent_key_of(group)
         if parent is not None:
             self.touched_groups[parent] = None

@@ -12,13 +12,13 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from muster.engine.cluster_state import ClusterState, parent_key_of
+from muster.engine.cluster_state import ClusterState, group_key_of, parent_key_of
 from muster.engine.conditions import UNSCHEDULABLE
 from muster.engine.hierarchy import (
+    Rings,
     Root,
     Shortage,
     being_deleted,
-    find_root,
     find_roots,
     gates_hold,
     keys_below,
@@ -57,22 +57,26 @@ def settle_deletions(mutation: Mutation) -> None:
     """
     state = mutation.state
     candidates = dict.fromkeys((*mutation.touched_groups, *_released(mutation)))
+    rings = Rings(state, mutation.touched_groups)
     while candidates:
         key, _ = candidates.popitem()
         item = state.get(key)
         if item is None or item.deletion_us is None:
             continue
         finalizers = _finalizers_left(state, item)
-        if not finalizers and not _is_held(state, item):
+        if not finalizers and not _is_held(state, item, rings):
             mutation.remove(key)
-            candidates.update(dict.fromkeys(_keys_above(state, item)))
+            rings.removed(key)
+            candidates.update(dict.fromkeys(keys_above(state, item)))
         elif finalizers != item.finalizers:
             mutation.put(replace(item, finalizers=finalizers, resource_version=mutation.revision))
 
 
-def is_protected(state: ClusterState, group: AnyGroup, gone: Container[ObjectKey] = frozenset()) -> bool:
+def is_protected(
+    state: ClusterState, group: AnyGroup, rings: Rings, gone: Container[ObjectKey] = frozenset()
+) -> bool:
     """Whether a live pod (leaf) or a child group, other than those in `gone`, keeps the group; never in a parent cycle."""
-    if find_root(state, group.key).cycle:
+    if group.key in rings:
         return False
     if isinstance(group, PodGroup):
         members = state.members(group.namespace, group.name)
@@ -88,10 +92,10 @@ def blocks(dependent: ClusterObject, owner_uid: str) -> bool:
     return any(each.uid == owner_uid and each.block_owner_deletion for each in references)
 
 
-def _is_held(state: ClusterState, item: ClusterObject) -> bool:
+def _is_held(state: ClusterState, item: ClusterObject, rings: Rings) -> bool:
     if isinstance(item, Pod):
         return item.is_leaving
-    return isinstance(item, PodGroup | CompositePodGroup) and is_protected(state, item)
+    return isinstance(item, PodGroup | CompositePodGroup) and is_protected(state, item, rings)
 
 
 def _released(mutation: Mutation) -> Iterator[ObjectKey]:
@@ -100,14 +104,17 @@ def _released(mutation: Mutation) -> Iterator[ObjectKey]:
         if old is None:
             continue
         if old.owner_references and (new is None or new.owner_references != old.owner_references):
-            yield from _keys_above(mutation.state, old)
+            yield from keys_above(mutation.state, old)
         if old.finalizers and new is not None and not new.finalizers:
             yield key
 
 
-def _keys_above(state: ClusterState, item: ClusterObject) -> Iterator[ObjectKey]:
-    """What may wait for the object to go: its parent group and its owners."""
-    if isinstance(item, PodGroup | CompositePodGroup):
+def keys_above(state: ClusterState, item: ClusterObject) -> Iterator[ObjectKey]:
+    """What may wait for the object to go: its group, or parent group, and its owners."""
+    if isinstance(item, Pod):
+        if item.group:
+            yield group_key_of(item)
+    elif isinstance(item, PodGroup | CompositePodGroup):
         parent = parent_key_of(item)
         if parent is not None:
             yield parent
@@ -137,7 +144,9 @@ def owner_key_of(dependent: ClusterObject, reference: OwnerReference) -> ObjectK
 def settle_pending(mutation: Mutation) -> None:
     """Move groups and pods of touched trees into or out of the pending structures."""
     state = mutation.state
-    keys = {**mutation.touched_groups, **keys_below(state, mutation.restructured)}
+    below = keys_below(state, mutation.restructured)
+    mutation.cluster.disruption.groups_changed(below)
+    keys = {**mutation.touched_groups, **below}
     mutation.roots = find_roots(state, keys)
     for key in keys:
         _settle_group(mutation, key, mutation.roots[key])
@@ -183,22 +192,24 @@ def _hold_members(mutation: Mutation, key: ObjectKey, root: Root, *, only_touche
 def settle_layouts(mutation: Mutation) -> None:
     """Check the layouts of trees whose groups or Workload changed; groups of those at fault say so."""
     state, layouts = mutation.state, mutation.cluster.layouts
-    changed = dict.fromkeys(mutation.roots[key] for key in mutation.regrouped)
+    changed = _roots_of_trees(map(mutation.roots.__getitem__, mutation.regrouped))
     referring = [
         key
         for workload in mutation.touched_workloads
         for key in state.groups_of_workload(workload.namespace, workload.name)
     ]
-    concerned = dict.fromkeys(find_roots(state, referring).values())
-    for root in {**changed, **concerned}:
-        if root.missing:
-            continue
-        differs = layouts.check(state, root.key)
+    for root in changed | _roots_of_trees(find_roots(state, referring).values()):
+        differs = layouts.check(state, root)
         if differs or root in changed:
-            layouts.changed_at[root.key] = mutation.revision
-            mutation.reshaped[root.key] = None
-            if root.key in layouts.faults:
-                tell_invalid_groups(mutation, root.key, layouts.faults[root.key])
+            layouts.changed_at[root] = mutation.revision
+            mutation.reshaped[root] = None
+            if root in layouts.faults:
+                tell_invalid_groups(mutation, root, layouts.faults[root])
+
+
+def _roots_of_trees(found: Iterable[Root]) -> dict[ObjectKey, None]:
+    """Those that exist, each once. By their keys: a root that is missing holds the whole of a cycle."""
+    return dict.fromkeys(root.key for root in found if not root.missing)
 
 
 def settle_units(mutation: Mutation) -> None:
