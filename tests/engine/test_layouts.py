@@ -51,6 +51,16 @@ def test_a_very_long_chain_is_just_too_deep() -> None:
     assert found["TREE_TOO_DEEP"].endswith(" and 2993 more")
 
 
+def test_a_tree_of_more_groups_than_are_allowed_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layouts, "MOST_GROUPS_A_UNIT", 3)
+    two = [leaf("a", parent=ROOT), leaf("b", parent=ROOT)]
+
+    assert faults(ROOT, *two) == {}
+    assert faults(ROOT, *two, leaf("c", parent=ROOT)) == {
+        "TOO_MANY_GROUPS": "the hierarchy has 4 groups, at most 3 are allowed"
+    }
+
+
 def test_two_workloads_in_one_tree_clash() -> None:
     assert faults(composite("root", workload="one"), leaf("g", parent="root", workload="two")) == {
         "SEVERAL_WORKLOADS": "groups refer to different Workloads: CompositePodGroup default/root to 'one', "

@@ -1,6 +1,9 @@
 """Trees that must not be tried: what becomes of them, what they say, and when they are tried after all."""
 
+import pytest
+
 from muster.core.decision import DecisionCode
+from muster.engine import unit_faults
 from muster.engine.ports import UnitState
 from muster.model.group import AnyGroup
 from tests.engine.tree_cluster import (
@@ -35,6 +38,19 @@ class TestLayoutFaults:
             assert "PodGroup default/odd to 'another'" in message
         for pod in (*pods(A, 2), *pods(odd, 1)):
             assert trees.says(pod)[:2] == ("False", "SchedulerError")
+
+    def test_a_unit_of_more_pods_than_are_allowed_waits_until_it_has_fewer(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(unit_faults, "MOST_PODS_A_UNIT", 4)
+        trees = TreeCluster(node("n"))
+        trees.apply(ROOT, A, B, *pods(A, 2), *pods(B, 3))
+
+        assert trees.cycles() == [INVALID]
+        assert trees.says(A) == ("False", "Invalid", "the unit has 5 pods, at most 4 are allowed")
+
+        trees.delete(pods(B, 3)[-1])
+        assert trees.cycles() == [SCHEDULED]
 
     def test_groups_that_are_scheduled_keep_their_condition_and_pods_their_node(self) -> None:
         trees = TreeCluster(node("n"))

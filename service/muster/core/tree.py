@@ -13,6 +13,7 @@ from muster.core.decision import Search
 from muster.core.preemption_units import DisruptionUnits, EarlierPreemption, PromisedRoom
 from muster.model.meta import POD, POD_GROUP, ObjectKey
 
+MOST_GROUPS_A_UNIT = 20_000
 MOST_PODS_A_UNIT = 100_000
 _LEAF_KINDS = (POD_GROUP, POD)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from muster.core.tree import MOST_GROUPS_A_UNIT
 from muster.engine.cluster_state import ClusterState
 from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
 from muster.model.meta import COMPOSITE_POD_GROUP, POD_GROUP, WORKLOAD, ObjectKey
@@ -19,6 +20,7 @@ MOST_LEVELS = 4
 _MOST_NAMED = 3
 
 TREE_TOO_DEEP = "TREE_TOO_DEEP"
+TOO_MANY_GROUPS = "TOO_MANY_GROUPS"
 SEVERAL_WORKLOADS = "SEVERAL_WORKLOADS"
 GROUP_PRIORITY_CLASH = "GROUP_PRIORITY_CLASH"
 DISRUPTION_MODE_CLASH = "DISRUPTION_MODE_CLASH"
@@ -87,6 +89,7 @@ def layout_faults(state: ClusterState, root: ObjectKey) -> Faults:
         return ()
     checks: tuple[Callable[[list[_Place]], Iterator[LayoutFault]], ...] = (
         _depth_faults,
+        _size_faults,
         _workload_faults,
         _priority_faults,
         _disruption_faults,
@@ -120,6 +123,12 @@ def _depth_faults(places: list[_Place]) -> Iterator[LayoutFault]:
         named = _named(str(place.group.key) for place in places if place.level > MOST_LEVELS)
         text = f"the hierarchy has a depth of {depth} levels, at most {MOST_LEVELS} are allowed: {named}"
         yield LayoutFault(TREE_TOO_DEEP, text)
+
+
+def _size_faults(places: list[_Place]) -> Iterator[LayoutFault]:
+    if len(places) > MOST_GROUPS_A_UNIT:
+        text = f"the hierarchy has {len(places)} groups, at most {MOST_GROUPS_A_UNIT} are allowed"
+        yield LayoutFault(TOO_MANY_GROUPS, text)
 
 
 def _workload_faults(places: list[_Place]) -> Iterator[LayoutFault]:

@@ -25,8 +25,10 @@ from muster.engine.layouts import (
     TEMPLATE_ELSEWHERE,
     TEMPLATE_OF_OTHER_KIND,
     TEMPLATE_UNKNOWN,
+    TOO_MANY_GROUPS,
     TREE_TOO_DEEP,
 )
+from muster.engine.unit_faults import UNIT_TOO_LARGE
 from muster.model.node import Node, Taint
 from muster.model.resources import Amounts, node_allocatable
 from muster.plugins.host_ports import HostPortsFilter
@@ -146,6 +148,8 @@ HINTS: Mapping[str, Hints] = {
     "PRIORITY_CLASH": _NOTHING,
     "PREEMPTION_POLICY_CLASH": _NOTHING,
     TREE_TOO_DEEP: _NOTHING,
+    TOO_MANY_GROUPS: _NOTHING,
+    UNIT_TOO_LARGE: _NOTHING,
     SEVERAL_WORKLOADS: _NOTHING,
     GROUP_PRIORITY_CLASH: _NOTHING,
     DISRUPTION_MODE_CLASH: _NOTHING,

@@ -11,15 +11,17 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from muster.core.decision import Decision, DecisionCode, GroupResult, Reason, Status
+from muster.core.tree import MOST_PODS_A_UNIT
 from muster.engine.cluster_state import ClusterState
-from muster.engine.hierarchy import subtree
-from muster.engine.layouts import Faults, Layouts, faults_message
+from muster.engine.hierarchy import leaf_members, subtree
+from muster.engine.layouts import Faults, LayoutFault, Layouts, faults_message
 from muster.engine.members import Standing
 from muster.model.group import PodGroup
 from muster.model.meta import GROUP_KINDS, ObjectKey
 from muster.model.pod import Pod, PodSpec
 from muster.model.priority import PREEMPT_LOWER_PRIORITY
 
+UNIT_TOO_LARGE = "UNIT_TOO_LARGE"
 _SPEC_OF: Callable[[Pod], PodSpec] = attrgetter("spec")
 _COUNTED = (Standing.PENDING, Standing.GATED, Standing.BOUND, Standing.FOREIGN)
 
@@ -38,7 +40,17 @@ def fault_of(state: ClusterState, layouts: Layouts, unit: ObjectKey) -> Decision
     if unit.kind not in GROUP_KINDS:
         return None
     faults = layouts.faults.get(unit)
+    faults = faults or _size_faults(state, unit)
     return _invalid(unit, faults) if faults else _clash(state, unit)
+
+
+def _size_faults(state: ClusterState, unit: ObjectKey) -> Faults:
+    """A unit may have any number of pods that are done."""
+    pods = sum(members.live for members in leaf_members(state, unit))
+    if pods <= MOST_PODS_A_UNIT:
+        return ()
+    text = f"the unit has {pods} pods, at most {MOST_PODS_A_UNIT} are allowed"
+    return (LayoutFault(UNIT_TOO_LARGE, text),)
 
 
 def _invalid(unit: ObjectKey, faults: Faults) -> Decision:
