@@ -346,6 +346,16 @@ def test_a_unit_that_does_not_exist_is_refused_not_decided(cluster: Cluster) -> 
     assert outcome_of(lambda: cluster.schedule("Sandwich", "node")) is grpc.StatusCode.INVALID_ARGUMENT
 
 
+def test_nothing_behind_a_refused_request_of_a_stream_is_applied(cluster: Cluster) -> None:
+    names = ["n-0", "n-1", "Wrong Name", *(f"n-{number}" for number in range(3, 10))]
+    requests = [pb.ApplyRequest(cluster=cluster.name, objects=[node(name)]) for name in names]
+
+    with refused(grpc.StatusCode.INVALID_ARGUMENT):
+        list(cluster.service.cluster.ApplyStream(iter(requests)))
+
+    assert [each.node.metadata.name for each in cluster.service.objects("Node", cluster.name)] == names[:2]
+
+
 def test_a_stream_is_applied_in_its_order_however_large_its_first_request_is(cluster: Cluster) -> None:
     nodes = [node(f"n-{number}") for number in range(2_000)]
     cluster.apply(*nodes)

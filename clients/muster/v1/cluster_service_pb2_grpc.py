@@ -115,7 +115,8 @@ class ClusterServiceServicer(object):
 
     def ApplyStream(self, request_iterator, context):
         """Many Apply calls on one stream, each a transaction of its own, applied and answered in order, once durable. At
-        most 4 are in work; then the server stops reading. The first refused request ends the stream with its error.
+        most 4 are in work; then the server stops reading. The first refused request ends the stream with its error, and
+        none behind it is applied.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -48,7 +48,8 @@ class ClusterServiceStub:
     """
     ApplyStream: _grpc.StreamStreamMultiCallable[_cluster_service_pb2.ApplyRequest, _cluster_service_pb2.ApplyStreamResponse]
     """Many Apply calls on one stream, each a transaction of its own, applied and answered in order, once durable. At
-    most 4 are in work; then the server stops reading. The first refused request ends the stream with its error.
+    most 4 are in work; then the server stops reading. The first refused request ends the stream with its error, and
+    none behind it is applied.
     """
     Get: _grpc.UnaryUnaryMultiCallable[_cluster_service_pb2.GetRequest, _cluster_service_pb2.GetResponse]
     """Reads one object. NOT_FOUND: OBJECT_NOT_FOUND."""
@@ -97,7 +98,8 @@ class ClusterServiceAsyncStub(ClusterServiceStub):
     """
     ApplyStream: _aio.StreamStreamMultiCallable[_cluster_service_pb2.ApplyRequest, _cluster_service_pb2.ApplyStreamResponse]  # type: ignore[assignment]
     """Many Apply calls on one stream, each a transaction of its own, applied and answered in order, once durable. At
-    most 4 are in work; then the server stops reading. The first refused request ends the stream with its error.
+    most 4 are in work; then the server stops reading. The first refused request ends the stream with its error, and
+    none behind it is applied.
     """
     Get: _aio.UnaryUnaryMultiCallable[_cluster_service_pb2.GetRequest, _cluster_service_pb2.GetResponse]  # type: ignore[assignment]
     """Reads one object. NOT_FOUND: OBJECT_NOT_FOUND."""
@@ -155,7 +157,8 @@ class ClusterServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_cluster_service_pb2.ApplyStreamResponse], _abc.AsyncIterator[_cluster_service_pb2.ApplyStreamResponse]]:
         """Many Apply calls on one stream, each a transaction of its own, applied and answered in order, once durable. At
-        most 4 are in work; then the server stops reading. The first refused request ends the stream with its error.
+        most 4 are in work; then the server stops reading. The first refused request ends the stream with its error, and
+        none behind it is applied.
         """
 
     @_abc_1.abstractmethod

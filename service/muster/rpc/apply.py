@@ -49,10 +49,10 @@ class Applier:
     async def stream(
         self, requests: AsyncIterator[pb.ApplyRequest], context: Context, admission: Admission
     ) -> None:
-        """Answers in order; the first request that is refused ends the stream with its error.
+        """Answers in order; the first request that is refused ends the stream with its error, and none behind it is applied.
 
-        Requests behind a refused one may have been in work, and stored: they get no answer, and their caller repeats
-        them under the same request ids. A server that drains reads no more, and ends the stream once it has answered.
+        Of requests that the store did not take those behind may have been in work: their caller repeats them under the
+        same request ids. A server that drains reads no more, and ends the stream once it has answered.
         """
         in_work: asyncio.Queue[Awaitable[pb.ApplyResponse] | None] = asyncio.Queue()
         slots = asyncio.Semaphore(APPLY_STREAM_IN_WORK)
@@ -79,7 +79,7 @@ class Applier:
         in_work: asyncio.Queue[Awaitable[pb.ApplyResponse] | None],
         slots: asyncio.Semaphore,
     ) -> None:
-        """Prepares a request once the one before stands in memory, or was refused: they are applied in order. None ends the queue."""
+        """Prepares a request once the one before stands in memory: they are applied in order. None ends the queue."""
         try:
             await slots.acquire()
             async for request in requests:
@@ -88,6 +88,8 @@ class Applier:
                 work.add_done_callback(partial(_note_end, written))
                 in_work.put_nowait(work)
                 await written.wait()
+                if _has_failed(work):
+                    return
                 await slots.acquire()
         finally:
             in_work.put_nowait(None)
@@ -157,6 +159,10 @@ class Applier:
 
 async def _kept(answer: bytes) -> pb.ApplyResponse:
     return pb.ApplyResponse.FromString(answer)
+
+
+def _has_failed(work: asyncio.Future[Any]) -> bool:
+    return work.done() and (work.cancelled() or work.exception() is not None)
 
 
 def _note_end(written: asyncio.Event, work: asyncio.Future[Any]) -> None:
