@@ -57,6 +57,18 @@ SELECTOR = meta_pb2.LabelSelector(
             },
             id="Delete",
         ),
+        *(
+            pytest.param(
+                lambda api, seconds=seconds: api.cluster.Delete(
+                    pb.DeleteRequest(
+                        refs=[pb.DeleteTarget(ref=ref("Pod", "p"))], grace_period_seconds=seconds
+                    )
+                ),
+                {"gracePeriodSeconds": "INVALID"},
+                id=f"Delete with a grace of {seconds}",
+            )
+            for seconds in (2**31, 10**13, 2**63 - 1)
+        ),
         pytest.param(lambda api: api.cluster.Get(pb.GetRequest()), {"ref": "REQUIRED"}, id="Get"),
         pytest.param(
             lambda api: api.cluster.List(

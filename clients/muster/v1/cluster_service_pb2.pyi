@@ -437,7 +437,7 @@ class DeleteRequest(_message.Message):
     force: _builtins.bool
     """True removes groups although they have members: their subtree becomes pending."""
     grace_period_seconds: _builtins.int
-    """Seconds, >= 0, for the pods among `refs` and below them; unset is each pod's own period."""
+    """Seconds, 0 to 2147483647, for the pods among `refs` and below them; unset is each pod's own period."""
     request_id: _builtins.str
     """Makes the call safe to repeat."""
     validate_only: _builtins.bool

@@ -138,7 +138,7 @@ class PodSpec(_message.Message):
     node_name: _builtins.str
     """Where the pod runs. Sent by the caller: bound by another, taken as a fact. Else written by the decision."""
     termination_grace_period_seconds: _builtins.int
-    """Seconds, >= 0, between the deletion mark and removal. Unset is 0."""
+    """Seconds, 0 to 2147483647, between the deletion mark and removal. Unset is 0."""
     host_network: _builtins.bool
     """True binds the containers' ports on the node: every `container_port` is then a host port too."""
     @_builtins.property

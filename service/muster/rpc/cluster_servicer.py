@@ -250,9 +250,8 @@ def _delete_call(
     refs = _delete_refs(request, faults)
     if request.propagation not in PROPAGATIONS:
         faults.add("propagation", NOT_SUPPORTED, f"value {request.propagation} means nothing here")
-    grace = request.grace_period_seconds if request.HasField("grace_period_seconds") else None
-    if grace is not None and grace < 0:
-        faults.add("gracePeriodSeconds", INVALID, f"a grace period is not negative, as {grace} is")
+    has_grace = request.HasField("grace_period_seconds")
+    grace = faults.grace_seconds(request.grace_period_seconds, present=has_grace)
     faults.refuse()
     identity = identity_of("Delete", request.request_id, request)
     encoder = AnswerEncoder[DeleteAnswer, pb.DeleteResponse](delete_response)

@@ -24,6 +24,7 @@ from muster.rpc.limits import (
     MAX_WAIT_SECONDS,
 )
 from muster.v1 import meta_pb2, scheduler_service_pb2
+from muster.validation.pod import LONGEST_GRACE_SECONDS
 from muster.validation.violations import INVALID, NOT_SUPPORTED, REQUIRED, TOO_MANY, Violation
 
 DEFAULT_CLUSTER = "default"
@@ -131,6 +132,15 @@ class RequestFaults:
         for index, value in enumerate(values):
             if value == 0 or value not in known:
                 self.add(f"{field}[{index}]", NOT_SUPPORTED, f"value {value} means nothing here")
+
+    def grace_seconds(self, seconds: int, *, present: bool) -> int | None:
+        """Seconds of a grace period, at most what a pod's own may be; None without one."""
+        if not present:
+            return None
+        if not 0 <= seconds <= LONGEST_GRACE_SECONDS:
+            text = f"a grace period is 0 to {LONGEST_GRACE_SECONDS} seconds, not {seconds}"
+            self.add("gracePeriodSeconds", INVALID, text)
+        return seconds
 
     def wait_seconds(self, wait: Duration, *, present: bool) -> float | None:
         """Seconds of a wait from 0 to 10 minutes, None without one."""
