@@ -1,5 +1,7 @@
 """What happens around every call of the API: admission, identity, limits, deadlines, errors, metrics, trace context.
 
+Requests that cannot be read come here as such, so that they end as others that are refused do.
+
 Methods are wrapped once, where they are registered: an interceptor would cost every call a task more. Health and
 reflection are not registered here: they must answer while the server drains or is full. Servicers below raise
 refusals and never abort.
@@ -9,12 +11,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import grpc
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 from grpc import aio
 
+from muster.engine.errors import InvalidArgumentError
 from muster.rpc.admission import Admission
 from muster.rpc.auth import Tokens
 from muster.rpc.deadlines import Deadlines
@@ -34,6 +37,12 @@ method the server waits anew for each method that it knows.
 
 WAITING = frozenset({"Apply", "Schedule"})
 """Methods whose requests may say for how long they wait."""
+
+
+class _Unreadable(NamedTuple):
+    """Stands in for a request whose bytes are no message of its method."""
+
+    why: str
 
 
 class LookedUp:
@@ -77,7 +86,7 @@ class Gate:
         guarded = self._guarded(method, behaviour, streams=_streams(handler))
         wrapped: MethodHandler = make(
             guarded,
-            request_deserializer=handler.request_deserializer,
+            request_deserializer=_deserializer(handler),
             response_serializer=_serializer(handler),
         )
         return wrapped
@@ -111,6 +120,7 @@ class Gate:
     async def _unary(self, method: str, behaviour: Behaviour, request: Any, context: Context) -> Any:  # noqa: ANN401
         with self._admission.unary_call():
             self._check_token(method, context)
+            _refuse_unreadable(method, request)
             if context.time_remaining() is not None:
                 return await behaviour(request, context)
             seconds = self._default_seconds(method, request)
@@ -121,7 +131,11 @@ class Gate:
     ) -> None:
         with self._admission.call():
             self._check_token(method, context)
-            await behaviour(request, context)
+            if not isinstance(request, AsyncIterator):
+                _refuse_unreadable(method, request)
+                await behaviour(request, context)
+            else:
+                await behaviour(_readable(method, request), context)
 
     def _check_token(self, method: str, context: Context) -> None:
         if self._tokens is not None:
@@ -136,6 +150,33 @@ class Gate:
 
 def _streams(handler: MethodHandler) -> bool:
     return bool(handler.request_streaming or handler.response_streaming)
+
+
+def _deserializer(handler: MethodHandler) -> Callable[[bytes], Any]:
+    """What makes messages of bytes. An error would end the call behind the gate's back, so it is passed on as a value."""
+    read = cast("Callable[[bytes], Any]", handler.request_deserializer)
+
+    def deserialized(encoded: bytes) -> Any:  # noqa: ANN401
+        try:
+            return read(encoded)
+        except DecodeError as error:
+            return _Unreadable(str(error))
+
+    return deserialized
+
+
+def _refuse_unreadable(method: str, request: Any) -> None:  # noqa: ANN401
+    if type(request) is _Unreadable:
+        raise InvalidArgumentError(
+            "INVALID_REQUEST", f"what was sent is no request of {method}: {request.why}"
+        )
+
+
+async def _readable(method: str, requests: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    """The requests of a stream up to one that cannot be read, which raises InvalidArgumentError."""
+    async for request in requests:
+        _refuse_unreadable(method, request)
+        yield request
 
 
 def _serializer(handler: MethodHandler) -> Callable[[Any], bytes]:
