@@ -16,6 +16,7 @@ from muster.engine.errors import InvalidArgumentError
 from muster.model.meta import CLUSTER_SCOPED_KINDS, GROUP_KINDS, KINDS, POD, ObjectKey
 from muster.model.names import DEFAULT_NAMESPACE, NUL, dns_label_fault, dns_subdomain_fault
 from muster.rpc.codec import from_timestamp
+from muster.rpc.codec.times import duration_fault, exact_seconds, seconds_text
 from muster.rpc.limits import (
     DEFAULT_PAGE_SIZE,
     MAX_OBJECTS,
@@ -146,10 +147,14 @@ class RequestFaults:
         """Seconds of a wait from 0 to 10 minutes, None without one."""
         if not present:
             return None
-        seconds = wait.seconds + wait.nanos / 1e9
-        if not 0 <= seconds <= MAX_WAIT_SECONDS:
-            self.add("wait", INVALID, f"a wait is 0 to {MAX_WAIT_SECONDS} seconds, not {seconds:g}")
-        return seconds
+        fault = duration_fault(wait)
+        seconds = exact_seconds(wait)
+        if fault is not None:
+            self.add("wait", INVALID, f"a wait must {fault}")
+        elif not 0 <= seconds <= MAX_WAIT_SECONDS:
+            text = f"a wait is 0 to {MAX_WAIT_SECONDS} seconds, not {seconds_text(wait)}"
+            self.add("wait", INVALID, text)
+        return float(seconds)
 
     def moment(self, time: Timestamp, field: str, *, present: bool) -> int | None:
         """Microseconds since the epoch, None without a time."""

@@ -15,6 +15,7 @@ from muster.engine.errors import UnavailableError
 from muster.engine.side_worker import SideWorkerFailedError
 from muster.model.meta import ObjectKey
 from muster.rpc.codec.simulation import SimulateQuestion
+from muster.rpc.codec.times import duration_fault, exact_seconds, seconds_text
 from muster.rpc.limits import MAX_SIMULATE_SECONDS, MAX_SIMULATED_UNITS
 from muster.rpc.request_checks import UNIT_KINDS, RequestFaults, refuse_too_many
 from muster.v1 import object_pb2
@@ -89,12 +90,17 @@ def _removed(request: pb.SimulateRequest, faults: RequestFaults) -> tuple[Object
 def _limit_seconds(request: pb.SimulateRequest, faults: RequestFaults) -> float:
     if not request.HasField("time_limit"):
         return MAX_SIMULATE_SECONDS
-    seconds = float(request.time_limit.seconds + request.time_limit.nanos / 1e9)
-    if not 0 < seconds <= MAX_SIMULATE_SECONDS:
-        text = f"a time limit is above 0 and at most {MAX_SIMULATE_SECONDS:g} seconds, not {seconds:g}"
+    fault = duration_fault(request.time_limit)
+    seconds = exact_seconds(request.time_limit)
+    if fault is not None:
+        faults.add("timeLimit", INVALID, f"a time limit must {fault}")
+    elif not 0 < seconds <= MAX_SIMULATE_SECONDS:
+        shown = seconds_text(request.time_limit)
+        text = f"a time limit is above 0 and at most {MAX_SIMULATE_SECONDS:g} seconds, not {shown}"
         faults.add("timeLimit", INVALID, text)
-        return MAX_SIMULATE_SECONDS
-    return seconds
+    else:
+        return float(seconds)
+    return MAX_SIMULATE_SECONDS
 
 
 def _within_seconds(context: Context) -> float:

@@ -3,6 +3,7 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from muster.rpc.codec import from_timestamp, to_duration, to_timestamp
+from muster.rpc.codec.times import duration_fault, seconds_text
 
 
 @pytest.mark.parametrize("us", [0, 1, 999_999, 1_000_000, 1_700_000_000_123_456, -1, -62_135_596_800_000_000])
@@ -20,3 +21,31 @@ def test_what_is_finer_than_a_microsecond_is_cut_off() -> None:
 
 def test_a_length_has_seconds_and_nanoseconds() -> None:
     assert to_duration(1_500_000) == Duration(seconds=1, nanos=500_000_000)
+
+
+@pytest.mark.parametrize(
+    ("length", "text"),
+    [
+        (Duration(seconds=600), "600"),
+        (Duration(seconds=600, nanos=1), "600.000000001"),
+        (Duration(nanos=-500_000_000), "-0.5"),
+        (Duration(seconds=2**63 - 1, nanos=999_999_999), "9223372036854775807.999999999"),
+    ],
+)
+def test_a_length_is_told_with_all_its_digits(length: Duration, text: str) -> None:
+    assert seconds_text(length) == text
+
+
+@pytest.mark.parametrize(
+    ("length", "fault"),
+    [
+        (Duration(seconds=1, nanos=999_999_999), None),
+        (Duration(seconds=-1, nanos=-999_999_999), None),
+        (Duration(seconds=1, nanos=-1), "have seconds and nanos of one sign, not 1 and -1"),
+        (Duration(seconds=-1, nanos=1), "have seconds and nanos of one sign, not -1 and 1"),
+        (Duration(nanos=1_000_000_000), "have nanos from -999999999 to 999999999, not 1000000000"),
+        (Duration(nanos=-1_000_000_000), "have nanos from -999999999 to 999999999, not -1000000000"),
+    ],
+)
+def test_seconds_and_nanos_that_do_not_go_together_are_no_length(length: Duration, fault: str | None) -> None:
+    assert duration_fault(length) == fault
