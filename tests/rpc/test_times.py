@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
 
+from muster.rpc.reports import decode_reports
 from muster.v1 import cluster_service_pb2 as pb
 from muster.v1 import scheduler_service_pb2 as spb
+from muster.v1.pod_report_pb2 import PodPhaseChanged, PodReport
 from tests.fakes.engine import FakeEngine
-from tests.rpc.calls import Api, pod, ref, refused
+from tests.rpc.calls import Api, apply, batch, pod, ref, refused
 
 WITH_A_LENGTH: dict[str, Callable[[Api, Duration], Awaitable[Any]]] = {
     "Apply": lambda api, length: api.cluster.Apply(pb.ApplyRequest(objects=[pod("a")], wait=length)),
@@ -46,3 +49,52 @@ async def test_what_is_no_length_or_out_of_range_is_told_as_that(
     assert answer.fields == {"timeLimit" if method == "Simulate" else "wait": "INVALID"}
     assert text in answer.message
     assert not engine.clusters["default"].objects
+
+
+@pytest.mark.parametrize("nanos", [-1, 10**9])
+@pytest.mark.parametrize("field", ["start_time", "end_time"])
+async def test_a_time_whose_nanos_are_none_is_not_listed_by(api: Api, field: str, nanos: int) -> None:
+    request = spb.ListDecisionsRequest(**{field: Timestamp(seconds=5, nanos=nanos)})  # type: ignore[arg-type]
+
+    answer = await refused(api.scheduler.ListDecisions(request))
+
+    assert f"a time must have nanos from 0 to 999999999, not {nanos}" in answer.message
+
+
+@pytest.mark.parametrize("seconds", [-62_135_596_801, 253_402_300_800])
+async def test_a_time_in_no_year_is_not_listed_by(api: Api, seconds: int) -> None:
+    request = spb.ListDecisionsRequest(start_time=Timestamp(seconds=seconds))
+
+    answer = await refused(api.scheduler.ListDecisions(request))
+
+    assert "a time is between the years 1 and 9999" in answer.message
+
+
+@pytest.mark.parametrize("group", ["", "g"])
+@pytest.mark.parametrize("nanos", [-1, 10**9])
+async def test_a_pod_that_started_at_no_time_is_refused(
+    api: Api, engine: FakeEngine, group: str, nanos: int
+) -> None:
+    sent = pod("a")
+    sent.pod.status.start_time.CopyFrom(Timestamp(seconds=5, nanos=nanos))
+    if group:
+        sent.pod.spec.scheduling_group.pod_group_name = group
+    template = batch(["b"])
+    template.pod_batch.template.status.CopyFrom(sent.pod.status)
+
+    answer = await refused(apply(api, pod("right"), sent, template))
+
+    assert answer.fields == {
+        "objects[1].pod.status.startTime": "INVALID",
+        "objects[2].podBatch.template.status.startTime": "INVALID",
+    }
+    assert not engine.clusters["default"].objects
+
+
+@pytest.mark.parametrize("nanos", [-1, 10**9])
+def test_a_report_of_a_start_at_no_time_says_nothing(nanos: int) -> None:
+    started = PodPhaseChanged(phase="Running", start_time=Timestamp(seconds=5, nanos=nanos))
+
+    (decoded,) = decode_reports([PodReport(name="a", phase_changed=started)])
+
+    assert decoded.report is None

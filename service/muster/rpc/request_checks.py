@@ -16,7 +16,7 @@ from muster.engine.errors import InvalidArgumentError
 from muster.model.meta import CLUSTER_SCOPED_KINDS, GROUP_KINDS, KINDS, POD, ObjectKey
 from muster.model.names import DEFAULT_NAMESPACE, NUL, dns_label_fault, dns_subdomain_fault
 from muster.rpc.codec import from_timestamp
-from muster.rpc.codec.times import duration_fault, exact_seconds, seconds_text
+from muster.rpc.codec.times import duration_fault, exact_seconds, nanos_fault, seconds_text
 from muster.rpc.limits import (
     DEFAULT_PAGE_SIZE,
     MAX_OBJECTS,
@@ -25,7 +25,7 @@ from muster.rpc.limits import (
     MAX_WAIT_SECONDS,
 )
 from muster.v1 import meta_pb2, scheduler_service_pb2
-from muster.validation.pod import LONGEST_GRACE_SECONDS
+from muster.validation.pod import FIRST_MOMENT_US, LAST_MOMENT_US, LONGEST_GRACE_SECONDS
 from muster.validation.violations import INVALID, NOT_SUPPORTED, REQUIRED, TOO_MANY, Violation
 
 DEFAULT_CLUSTER = "default"
@@ -160,11 +160,13 @@ class RequestFaults:
         """Microseconds since the epoch, None without a time."""
         if not present:
             return None
-        try:
-            time.ToDatetime()
-        except (ValueError, OverflowError):
+        fault = nanos_fault(time)
+        moment_us = from_timestamp(time)
+        if fault is not None:
+            self.add(field, INVALID, f"a time must {fault}")
+        elif not FIRST_MOMENT_US <= moment_us <= LAST_MOMENT_US:
             self.add(field, INVALID, "a time is between the years 1 and 9999")
-        return from_timestamp(time)
+        return moment_us
 
 
 class AskedUnit(NamedTuple):

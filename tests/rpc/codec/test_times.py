@@ -3,7 +3,7 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from muster.rpc.codec import from_timestamp, to_duration, to_timestamp
-from muster.rpc.codec.times import duration_fault, seconds_text
+from muster.rpc.codec.times import duration_fault, nanos_fault, seconds_text
 
 
 @pytest.mark.parametrize("us", [0, 1, 999_999, 1_000_000, 1_700_000_000_123_456, -1, -62_135_596_800_000_000])
@@ -49,3 +49,8 @@ def test_a_length_is_told_with_all_its_digits(length: Duration, text: str) -> No
 )
 def test_seconds_and_nanos_that_do_not_go_together_are_no_length(length: Duration, fault: str | None) -> None:
     assert duration_fault(length) == fault
+
+
+@pytest.mark.parametrize("nanos", [-1, 1_000_000_000, 2**31 - 1])
+def test_nanos_of_no_second_are_no_moment(nanos: int) -> None:
+    assert nanos_fault(Timestamp(seconds=5, nanos=nanos)) == f"have nanos from 0 to 999999999, not {nanos}"

@@ -1,7 +1,7 @@
 """Any object of a request or an answer: which kind it is, and the codec of that kind.
 
 Decoding is lenient: a wrong object becomes a wrong model object, which validation explains. Refused here is only
-what the model cannot hold: no kind, an empty scheduling group, an object that is too large. Such a refusal names what
+what the model cannot hold: no kind, an empty scheduling group, a time that is none, an object that is too large. Such a refusal names what
 validation finds too, since nobody will see the object again.
 """
 

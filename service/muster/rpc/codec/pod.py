@@ -21,9 +21,9 @@ from muster.rpc.codec.meta import (
 )
 from muster.rpc.codec.pod_spec import decode_pod_spec, encode_pod_spec
 from muster.rpc.codec.samples import Sample
-from muster.rpc.codec.times import from_timestamp, to_timestamp
+from muster.rpc.codec.times import from_timestamp, nanos_fault, to_timestamp
 from muster.v1 import pod_pb2 as pb
-from muster.validation.violations import REQUIRED, Violation
+from muster.validation.violations import INVALID, REQUIRED, Violation
 
 Value = TypeVar("Value", bound=Hashable)
 
@@ -35,7 +35,6 @@ _MOST_BYTES = 16 * 1024 * 1024
 _BYTES_OF_A_SHAPE = 1_024
 """What a shape takes beside its bytes, which are kept twice: a pod, its labels and places in tables."""
 _MOST_VALUES = 4_096
-_NO_VIOLATIONS: tuple[Violation, ...] = ()
 
 _individual = variation(Pod, "name", "uid", "resource_version", "node_name", "group")
 _named = variation(Pod, "name")
@@ -144,7 +143,7 @@ class PodDecoder:
             gates=tuple(gate.name for gate in message.spec.scheduling_gates),
             status=self._statuses.of(_decode_status(message.status)),
         )
-        return PodShape(pod, _NO_VIOLATIONS if has_group else _unrepresented(message), len(shape_bytes))
+        return PodShape(pod, _unrepresented(message, has_group=has_group), len(shape_bytes))
 
     def _make_room(self, size: int) -> None:
         self._bytes += size
@@ -240,11 +239,16 @@ def _set_own(message: pb.Pod, own: _Own, values: _Own) -> None:
         spec.scheduling_group.pod_group_name = values[4]
 
 
-def _unrepresented(message: pb.Pod) -> tuple[Violation, ...]:
-    """For a pod without a group's name."""
-    if message.spec.HasField("scheduling_group"):
-        return (Violation("spec.schedulingGroup.podGroupName", REQUIRED, "must be set in a schedulingGroup"),)
-    return _NO_VIOLATIONS
+def _unrepresented(message: pb.Pod, *, has_group: bool) -> tuple[Violation, ...]:
+    """What the model has no place for. The message has lost the name of its group, if it had one."""
+    faults: list[Violation] = []
+    if message.spec.HasField("scheduling_group") and not has_group:
+        text = "must be set in a schedulingGroup"
+        faults.append(Violation("spec.schedulingGroup.podGroupName", REQUIRED, text))
+    start = nanos_fault(message.status.start_time)
+    if start is not None:
+        faults.append(Violation("status.startTime", INVALID, f"must {start}"))
+    return tuple(faults)
 
 
 def _decode_status(status: pb.PodStatus) -> PodStatus:

@@ -26,6 +26,13 @@ def from_timestamp(moment: Timestamp) -> int:
     return moment.seconds * _MICROSECONDS + moment.nanos // 1000
 
 
+def nanos_fault(moment: Timestamp) -> str | None:
+    """What keeps a message from being a moment, but for its year, in words that complete "... must ..."."""
+    if 0 <= moment.nanos <= _MOST_NANOS:
+        return None
+    return f"have nanos from 0 to {_MOST_NANOS}, not {moment.nanos}"
+
+
 def exact_seconds(length: Duration) -> Decimal:
     """A length of time in seconds, of which nothing is cut off."""
     return Decimal(length.seconds) + Decimal(length.nanos).scaleb(-9)
