@@ -7,6 +7,8 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from muster.rpc.deadlines import Deadlines
+from muster.rpc.limits import MAX_WAIT_SECONDS, ServingLimits
 from muster.rpc.reports import decode_reports
 from muster.v1 import cluster_service_pb2 as pb
 from muster.v1 import scheduler_service_pb2 as spb
@@ -98,3 +100,19 @@ def test_a_report_of_a_start_at_no_time_says_nothing(nanos: int) -> None:
     (decoded,) = decode_reports([PodReport(name="a", phase_changed=started)])
 
     assert decoded.report is None
+
+
+async def test_a_wait_out_of_range_sets_no_timer_for_so_long(
+    api: Api, limits: ServingLimits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    within, seconds_set = Deadlines.within, []
+
+    async def noted(self: Deadlines, seconds: float, method: str, work: Awaitable[Any]) -> object:
+        seconds_set.append(seconds)
+        return await within(self, seconds, method, work)
+
+    monkeypatch.setattr(Deadlines, "within", noted)
+
+    await refused(WITH_A_LENGTH["Schedule"](api, Duration(seconds=10**12)))
+
+    assert seconds_set == [limits.deadline_seconds + MAX_WAIT_SECONDS]

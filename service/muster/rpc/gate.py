@@ -22,6 +22,7 @@ from muster.rpc.admission import Admission
 from muster.rpc.auth import Tokens
 from muster.rpc.deadlines import Deadlines
 from muster.rpc.errors import as_refusal, to_wire
+from muster.rpc.limits import MAX_WAIT_SECONDS
 from muster.rpc.telemetry_port import RpcTelemetry
 
 Context = aio.ServicerContext[Any, Any]
@@ -144,7 +145,8 @@ class Gate:
     def _default_seconds(self, method: str, request: Any) -> float:  # noqa: ANN401
         limits = self._admission.limits
         if method in WAITING:
-            return limits.deadline_seconds + max(0.0, float(request.wait.seconds))
+            # A wait out of range is refused at once, and its timer would stay for as long.
+            return limits.deadline_seconds + min(max(0.0, float(request.wait.seconds)), MAX_WAIT_SECONDS)
         return limits.simulate_seconds if method == "Simulate" else limits.deadline_seconds
 
 
