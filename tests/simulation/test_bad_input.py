@@ -164,3 +164,33 @@ def test_out_of_time_the_answer_is_what_was_decided_by_then(cluster: Simulated) 
 
     assert answer.partial
     assert len(answer.decisions) == answer.totals.units < 6_000
+
+
+def test_units_and_removed_objects_of_other_uids_are_named_all_of_them(cluster: Simulated) -> None:
+    cluster.apply(node("n"), *gang("g", 1), *gang("h", 1))
+    request = spb.SimulateRequest(
+        cluster=cluster.name,
+        units=[ObjectRef(kind="PodGroup", name="g", uid="other"), ObjectRef(kind="PodGroup", name="h")],
+        overlay=spb.Overlay(removed=[ObjectRef(kind="Node", name="n", uid="other")]),
+    )
+
+    with refused(grpc.StatusCode.ABORTED) as refusal:
+        cluster.service.scheduler.Simulate(request, timeout=CALL_SECONDS)
+
+    assert refusal.error.reason == "UID_MISMATCH"
+    subjects = [each.subject for each in refusal.error.details.preconditions]
+    assert subjects == ["Node n", "PodGroup default/g"]
+
+
+def test_units_and_removed_objects_of_the_uids_that_they_have_are_taken(cluster: Simulated) -> None:
+    sent = node("n"), *gang("g", 1)
+    results = cluster.apply(*sent).results
+    request = spb.SimulateRequest(
+        cluster=cluster.name,
+        units=[ObjectRef(kind="PodGroup", name="g", uid=results[1].uid)],
+        overlay=spb.Overlay(removed=[ObjectRef(kind="Node", name="n", uid=results[0].uid)]),
+    )
+
+    answer = cluster.service.scheduler.Simulate(request, timeout=CALL_SECONDS)
+
+    assert len(answer.decisions) == 1

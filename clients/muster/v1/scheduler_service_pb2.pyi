@@ -500,7 +500,7 @@ class WatchDecisionsRequest(_message.Message):
     """Exclusive: decisions after this revision. Unset: those from now on."""
     @_builtins.property
     def units(self) -> _containers.RepeatedCompositeFieldContainer[_meta_pb2.ObjectRef]:
-        """Decisions about these units; empty is all."""
+        """Decisions about these units; empty is all. They need not exist yet: then a set uid is not looked at."""
 
     @_builtins.property
     def codes(self) -> _containers.RepeatedScalarFieldContainer[_decision_pb2.DecisionCode.ValueType]:
@@ -675,7 +675,7 @@ class ListDecisionsRequest(_message.Message):
     """`next_page_token` of the page before; all else must be as it was."""
     @_builtins.property
     def unit(self) -> _meta_pb2.ObjectRef:
-        """A pod or group of the unit; absent is all."""
+        """A pod or group of the unit; absent is all. It need not exist any more: then a set uid is not looked at."""
 
     @_builtins.property
     def start_time(self) -> _timestamp_pb2.Timestamp:

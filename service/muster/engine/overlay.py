@@ -6,7 +6,7 @@ with the same faults below the paths of the request; nothing is ever stored.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
 from typing import TypeVar
@@ -15,7 +15,7 @@ from muster.engine.api import ApplyCall, ObjectRefusal
 from muster.engine.applying import ApplyPlan, stateless_faults
 from muster.engine.cluster import Cluster
 from muster.engine.conditions import UNSCHEDULABLE
-from muster.engine.errors import InvalidArgumentError
+from muster.engine.errors import InvalidArgumentError, Precondition
 from muster.engine.mutation import Mutation
 from muster.engine.slices import finished
 from muster.model.meta import NODE, ObjectKey
@@ -40,10 +40,14 @@ class SentObjects:
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """What is changed before anything is decided. `drained` are names of nodes; removed: None where a request is at fault."""
+    """What is changed before anything is decided. `drained` are names of nodes; removed: None where a request is at fault.
+
+    removed_uids: the uid that each of `removed` must have, "" for any.
+    """
 
     sent: SentObjects = SentObjects()
     removed: tuple[ObjectKey | None, ...] = ()
+    removed_uids: tuple[str, ...] = ()
     drained: tuple[str, ...] = ()
 
 
@@ -71,6 +75,19 @@ def put_objects(cluster: Cluster, sent: SentObjects, now_us: int) -> list[Violat
     plan.write(admitted, mutation)
     mutation.finish()
     return []
+
+
+def uid_conflicts(
+    cluster: Cluster, keys: Iterable[ObjectKey | None], uids: Iterable[str]
+) -> list[Precondition]:
+    """The objects that are there and have another uid than the one they are named with."""
+    conflicts: list[Precondition] = []
+    for key, uid in zip(keys, uids, strict=False):
+        found = cluster.state.get(key) if key is not None and uid else None
+        if found is not None and found.uid != uid:
+            text = f"has the uid {found.uid}, not {uid}"
+            conflicts.append(Precondition("UID_MISMATCH", str(key), text))
+    return conflicts
 
 
 class _SimulatedIds:

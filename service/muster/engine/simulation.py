@@ -16,11 +16,11 @@ from muster.engine.aside import Setting
 from muster.engine.binder import commit_decision
 from muster.engine.cluster import Cluster
 from muster.engine.deciding import Decider
-from muster.engine.errors import InvalidArgumentError, NotFoundError
+from muster.engine.errors import ConflictError, InvalidArgumentError, NotFoundError
 from muster.engine.eviction import Eviction
 from muster.engine.hierarchy import Root, why_gated, why_nothing_waits
 from muster.engine.mutation import Mutation
-from muster.engine.overlay import Overlay, SentObjects, lay_over, put_objects
+from muster.engine.overlay import Overlay, SentObjects, lay_over, put_objects, uid_conflicts
 from muster.engine.ports import DecisionRecord, UnitState
 from muster.engine.scheduling import root_in
 from muster.engine.side_process import OutOfTimeError, unhurried
@@ -57,12 +57,14 @@ class StoppedClock:
 class Simulation:
     """What is asked. base: objects to start from instead of a cluster. units: none for the whole queue.
 
+    unit_uids: the uid that each of `units` must have, "" for any.
     faults: what is wrong with the request itself, to be told together with what is wrong with its objects.
     """
 
     base: SentObjects | None = None
     overlay: Overlay = _NO_CHANGES
     units: tuple[ObjectKey, ...] = ()
+    unit_uids: tuple[str, ...] = ()
     with_preemption: bool = True
     faults: tuple[Violation, ...] = ()
 
@@ -130,11 +132,16 @@ class _Running:
         if asked.base is not None:
             faults += put_objects(cluster, asked.base, now_us)
         self.before = use_of(cluster.feed.flush(), label_keys(cluster, asked.overlay.sent.objects))
+        conflicts = uid_conflicts(cluster, asked.overlay.removed, asked.overlay.removed_uids)
         faults += lay_over(cluster, asked.overlay, now_us)
         if faults:
             first = faults[0]
             text = f"{len(faults)} fault(s) in the simulation, first {first.field}: {first.description}"
             raise InvalidArgumentError(_reason(asked.faults, faults), text, faults)
+        conflicts += uid_conflicts(cluster, asked.units, asked.unit_uids)
+        if conflicts:
+            text = f"{conflicts[0].subject} {conflicts[0].description}"
+            raise ConflictError("UID_MISMATCH", text, conflicts)
 
     def _units(self) -> list[Root]:
         state = self._cluster.state

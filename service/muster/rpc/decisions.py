@@ -12,6 +12,7 @@ from muster.engine.rerun import Rerun
 from muster.model.meta import ObjectKey
 from muster.rpc.codec import encode_decision
 from muster.rpc.limits import PAGE_BYTES, WATCH_BYTES, WATCH_EVENTS
+from muster.rpc.lists import refuse_other_uids
 from muster.rpc.pagination import PageBudget, PageTokens, Position
 from muster.rpc.request_checks import UNIT_KINDS, RequestFaults
 from muster.rpc.watch import size_within, split_by_size
@@ -77,6 +78,8 @@ class DecisionLister:
         if request.page_token:
             position = self._tokens.read(request, request.page_token)
             revision, before = position.list_id, position.offset
+        elif selection.unit is not None:
+            await refuse_other_uids(self._engine, cluster, [(selection.unit, request.unit.uid)])
         records = await self._engine.list_decisions(cluster, selection, before, size + 1)
         revision = revision or (records[0].revision if records else 0)
         response = pb.ListDecisionsResponse(revision=revision)
@@ -120,15 +123,15 @@ class DecisionMessages:
         return None if self._revision is None else pb.WatchDecisionsResponse(revision=self._revision)
 
 
-def watched_units(request: pb.WatchDecisionsRequest, faults: RequestFaults) -> frozenset[ObjectKey]:
-    """The units that a watch names."""
+def watched_units(request: pb.WatchDecisionsRequest, faults: RequestFaults) -> list[tuple[ObjectKey, str]]:
+    """The units that a watch names, and the uid that each of them must have, "" for any."""
     if len(request.units) > MAX_UNITS:
         faults.add("units", TOO_MANY, f"at most {MAX_UNITS} units, not {len(request.units)}")
-        return frozenset()
-    return frozenset(
-        faults.ref(unit, f"units[{index}]", present=True, allowed=UNIT_KINDS)
+        return []
+    return [
+        (faults.ref(unit, f"units[{index}]", present=True, allowed=UNIT_KINDS), unit.uid)
         for index, unit in enumerate(request.units)
-    )
+    ]
 
 
 def _selection(request: pb.ListDecisionsRequest, faults: RequestFaults) -> DecisionFilter:

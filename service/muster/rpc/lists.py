@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from muster.engine.api import ObjectFilter, SchedulingEngine
-from muster.engine.errors import ConflictError, Precondition
+from muster.engine.errors import ConflictError, NotFoundError, Precondition
 from muster.engine.slices import Slices
 from muster.model.meta import GROUP_KINDS, POD, ObjectKey
 from muster.model.objects import ClusterObject
@@ -63,6 +63,23 @@ async def checked_uid(
         message = f"{key} has the uid {found.uid}, not {uid[:80]}"
         raise ConflictError("UID_MISMATCH", message, [Precondition("UID_MISMATCH", str(key), message)])
     return found, revision
+
+
+async def refuse_other_uids(
+    engine: SchedulingEngine, cluster: str, named: Iterable[tuple[ObjectKey, str]]
+) -> None:
+    """Raise ConflictError UID_MISMATCH with all objects that are there and have another uid than a set one."""
+    conflicts: list[Precondition] = []
+    for key, uid in named:
+        try:
+            if uid:
+                await checked_uid(engine, cluster, key, uid)
+        except NotFoundError:
+            continue
+        except ConflictError as conflict:
+            conflicts += conflict.preconditions
+    if conflicts:
+        raise ConflictError("UID_MISMATCH", conflicts[0].description, conflicts)
 
 
 async def _fill(response: pb.ListResponse, objects: Sequence[ClusterObject]) -> int:

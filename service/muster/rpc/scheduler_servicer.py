@@ -28,7 +28,7 @@ from muster.rpc.decisions import (
 )
 from muster.rpc.explain import explain
 from muster.rpc.limits import PAGE_BYTES
-from muster.rpc.lists import checked_uid
+from muster.rpc.lists import checked_uid, refuse_other_uids
 from muster.rpc.pagination import KeptLists, PageTokens
 from muster.rpc.queue_pages import QueueLister, encode_unit
 from muster.rpc.replay import AnswerEncoder, identity_of
@@ -112,9 +112,11 @@ class SchedulerServicer(scheduler_service_pb2_grpc.SchedulerServiceServicer):
         cluster = faults.cluster(request.cluster)
         start = request.from_revision if request.HasField("from_revision") else None
         faults.revision(start, "fromRevision")
-        units = watched_units(request, faults)
+        named = watched_units(request, faults)
         codes = code_names(list(request.codes), faults)
         faults.refuse()
+        await refuse_other_uids(self._engine, cluster, named)
+        units = frozenset(key for key, _ in named)
         selection = DecisionFilter(unit=next(iter(units)) if len(units) == 1 else None, codes=codes)
         messages = DecisionMessages(cluster, start, units)
         self._telemetry.watch_opened("WatchDecisions")

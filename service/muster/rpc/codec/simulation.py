@@ -53,9 +53,11 @@ class SimulateQuestion:
             overlay=Overlay(
                 sent=_sent(request.overlay.objects, "overlay."),
                 removed=self.removed,
+                removed_uids=tuple(each.uid for each in request.overlay.removed),
                 drained=tuple(request.overlay.drained_nodes),
             ),
             units=self.units,
+            unit_uids=tuple(each.uid for each in request.units),
             with_preemption=not request.without_preemption,
             faults=self.faults,
         )
