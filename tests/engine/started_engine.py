@@ -10,6 +10,7 @@ from muster.engine.engine import Engine
 from muster.engine.registry import EngineOptions
 from muster.engine.telemetry_port import NullTelemetry
 from muster.model.objects import ClusterObject
+from muster.model.pod import PodBatch
 from muster.store.store import SqlStore
 from tests.engine.tree_cluster import PROFILE
 from tests.fakes.clock import FakeClock
@@ -24,5 +25,5 @@ async def started_engine(store: SqlStore, clock: FakeClock, profile: Profile = P
     return made
 
 
-def applying(sent: Sequence[ClusterObject], cluster: str = "default") -> ApplyCall:
+def applying(sent: Sequence[ClusterObject | PodBatch], cluster: str = "default") -> ApplyCall:
     return ApplyCall(cluster, sent, [f"objects[{i}]." for i in range(len(sent))])

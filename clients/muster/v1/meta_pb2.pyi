@@ -85,7 +85,8 @@ class ObjectMeta(_message.Message):
     """Immutable. DNS label. "default" when empty on namespaced kinds; refused on Node and PriorityClass."""
     uid: _builtins.str
     """Immutable. Chosen by the caller at creation, else made by the server. On an existing object a set value
-    must match the stored one: ABORTED, UID_MISMATCH.
+    must match the stored one: ABORTED, UID_MISMATCH. Unique in a call; that no stored object of another name has
+    it is for the caller to see to.
     """
     resource_version: _builtins.int
     """Revision of the last write to the object. In Apply: 0 is no precondition; any other value must equal the

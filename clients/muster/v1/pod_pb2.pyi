@@ -904,7 +904,7 @@ class PodBatch(_message.Message):
 
     @_builtins.property
     def uids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """None, or one per name in the same order."""
+        """None, or one per name in the same order, without duplicates."""
 
     def __init__(
         self,

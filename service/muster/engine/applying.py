@@ -15,6 +15,7 @@ from typing import TypeGuard
 
 from muster.engine.api import AppliedObject, ApplyAnswer, ApplyCall
 from muster.engine.call_objects import CallObjects
+from muster.engine.call_uids import repeated_uids
 from muster.engine.cluster import Cluster
 from muster.engine.conditions import PodConditions
 from muster.engine.errors import ConflictError, FailedPreconditionError, InvalidArgumentError, Precondition
@@ -365,7 +366,7 @@ def _places_of_right(call: ApplyCall, rules: Rules) -> set[int]:
 
 
 async def stateless_faults(call: ApplyCall, rules: Rules) -> dict[int, list[Violation]]:
-    """What validation finds in each object, by its index; gives way to other calls now and then."""
+    """What is wrong with each object by itself or beside the others, by its index; gives way to other calls now and then."""
     faults: dict[int, list[Violation]] = {}
     right, slices = _places_of_right(call, rules), Slices()
     for index, sent in enumerate(call.objects):
@@ -376,4 +377,6 @@ async def stateless_faults(call: ApplyCall, rules: Rules) -> dict[int, list[Viol
             faults[index] = found
         if slices.is_over:
             await slices.give_way()
+    for index, found in repeated_uids(call.objects):
+        faults[index] = faults.get(index, []) + found
     return faults
