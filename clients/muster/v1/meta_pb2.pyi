@@ -165,13 +165,13 @@ class OwnerReference(_message.Message):
     CONTROLLER_FIELD_NUMBER: _builtins.int
     BLOCK_OWNER_DELETION_FIELD_NUMBER: _builtins.int
     api_version: _builtins.str
-    """API version of the owner, "scheduling.k8s.io/v1alpha3"; kept, not interpreted."""
+    """Required. API version of the owner, "scheduling.k8s.io/v1alpha3"; not interpreted."""
     kind: _builtins.str
     """Required. Kind of the owner. Kinds that Muster does not store are kept and never followed."""
     name: _builtins.str
     """Required. Name of the owner."""
     uid: _builtins.str
-    """Uid of the owner. A set one that no longer matches makes the reference dangling."""
+    """Required. Uid of the owner; one that no longer matches makes the reference dangling."""
     controller: _builtins.bool
     """Whether the owner is the managing controller; at most one reference may say so."""
     block_owner_deletion: _builtins.bool
@@ -209,11 +209,9 @@ class Condition(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     type: _builtins.str
-    """Required. "PodScheduled", "PodGroupInitiallyScheduled", "CompositePodGroupInitiallyScheduled",
-    "DisruptionTarget", or a type of the caller's own on nodes.
-    """
+    """"PodScheduled", "PodGroupInitiallyScheduled", "CompositePodGroupInitiallyScheduled" or "DisruptionTarget"."""
     status: _builtins.str
-    """Required. "True", "False" or "Unknown"."""
+    """"True", "False" or "Unknown"."""
     observed_generation: _builtins.int
     """The generation of the object that was judged."""
     reason: _builtins.str

@@ -38,7 +38,7 @@ class Node(_message.Message):
 
     @_builtins.property
     def status(self) -> Global___NodeStatus:
-        """What the node offers. Owned by the caller: taken when sent, kept when left out."""
+        """What the node offers. `capacity` and `allocatable` are the caller's: taken when sent, kept when left out."""
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ class NodeStatus(_message.Message):
 
     @_builtins.property
     def conditions(self) -> _containers.RepeatedCompositeFieldContainer[_meta_pb2.Condition]:
-        """Kept for readers; placement reads taints, not conditions."""
+        """Ignored in requests, and empty in answers: placement reads taints, not conditions."""
 
     def __init__(
         self,

@@ -37,8 +37,8 @@ class Pod(_message.Message):
 
     @_builtins.property
     def spec(self) -> Global___PodSpec:
-        """Required. Immutable but for `scheduling_gates` (remove), `tolerations` (add) and `node_name` (unset to
-        set: bound by another).
+        """Immutable but for `scheduling_gates` (remove), `tolerations` (add) and `node_name` (unset to set: bound by
+        another). Left out, the pod asks for nothing but a place.
         """
 
     @_builtins.property
@@ -234,9 +234,11 @@ class Container(_message.Message):
     PORTS_FIELD_NUMBER: _builtins.int
     RESTART_POLICY_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """Required. DNS label, unique in the pod."""
+    """DNS label, unique in the pod; may be left out."""
     restart_policy: _builtins.str
-    """"Always" on an init container makes it a sidecar. Otherwise kept, not interpreted."""
+    """"Always", "OnFailure" or "Never"; may be left out. "Always" on an init container makes it a sidecar;
+    otherwise not interpreted.
+    """
     @_builtins.property
     def resources(self) -> Global___ResourceRequirements:
         """What the container needs, and may use at most."""
@@ -345,7 +347,7 @@ class ContainerPort(_message.Message):
     PROTOCOL_FIELD_NUMBER: _builtins.int
     HOST_IP_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """Name of the port; kept, not interpreted."""
+    """Service name, at most 15 characters; may be left out. Not interpreted."""
     host_port: _builtins.int
     """0 (none) to 65535: the port taken on the node."""
     container_port: _builtins.int
@@ -579,7 +581,7 @@ class PreferredSchedulingTerm(_message.Message):
     """Required. 1 to 100."""
     @_builtins.property
     def preference(self) -> Global___NodeSelectorTerm:
-        """Required. What the node should match."""
+        """What the node should match; an empty one changes nothing."""
 
     def __init__(
         self,
@@ -896,7 +898,9 @@ class PodBatch(_message.Message):
     UIDS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def template(self) -> Global___Pod:
-        """Required. A pod without `metadata.name` and `metadata.uid`."""
+        """A pod without `metadata.name`, `metadata.uid` and `metadata.resource_version`; left out, pods that ask for
+        nothing but a place.
+        """
 
     @_builtins.property
     def names(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
