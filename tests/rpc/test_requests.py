@@ -8,9 +8,11 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from muster.model.names import dns_label_fault
 from muster.v1 import cluster_service_pb2 as pb
 from muster.v1 import meta_pb2, object_pb2, pod_report_pb2
 from muster.v1 import scheduler_service_pb2 as spb
+from muster.validation.fields import optional_name_faults
 from tests.fakes.engine import FakeEngine
 from tests.rpc.calls import Api, apply, batch, pod, ref, refused
 
@@ -30,6 +32,7 @@ REF_FAULTS = pb.DeleteRequest(
     propagation=9,  # type: ignore[arg-type]
     grace_period_seconds=-1,
 )
+NO_NAMESPACES = ("A b", "a.b", "a" * 64)
 SELECTOR = meta_pb2.LabelSelector(
     match_expressions=[
         meta_pb2.LabelSelectorRequirement(key="a", operator="In"),
@@ -114,6 +117,36 @@ SELECTOR = meta_pb2.LabelSelector(
             {"kinds[1]": "NOT_SUPPORTED", "fromRevision": "INVALID"},
             id="Watch",
         ),
+        *(
+            pytest.param(
+                lambda api, namespace=namespace: api.cluster.Watch(
+                    pb.WatchRequest(namespace=namespace)
+                ).read(),
+                {"namespace": "INVALID"},
+                id=f"Watch of {namespace}",
+            )
+            for namespace in NO_NAMESPACES
+        ),
+        *(
+            pytest.param(
+                lambda api, namespace=namespace: api.cluster.List(
+                    pb.ListRequest(kind="Pod", namespace=namespace)
+                ),
+                {"namespace": "INVALID"},
+                id=f"List of {namespace}",
+            )
+            for namespace in NO_NAMESPACES
+        ),
+        *(
+            pytest.param(
+                lambda api, namespace=namespace: api.cluster.Get(
+                    pb.GetRequest(ref=ref("Pod", "p", namespace=namespace))
+                ),
+                {"ref.namespace": "INVALID"},
+                id=f"Get from {namespace}",
+            )
+            for namespace in NO_NAMESPACES
+        ),
         pytest.param(
             lambda api: api.cluster.ReportPods(pb.ReportPodsRequest()),
             {"reports": "REQUIRED"},
@@ -181,6 +214,13 @@ async def test_every_fault_of_a_request_is_a_violation_with_its_path(
     assert answer.code is grpc.StatusCode.INVALID_ARGUMENT
     assert answer.fields == fields
     assert not engine.calls
+
+
+async def test_a_wrong_namespace_is_told_as_it_is_of_an_object(api: Api) -> None:
+    answer = await refused(api.cluster.List(pb.ListRequest(kind="Pod", namespace="A b")))
+
+    (fault,) = optional_name_faults("namespace", "A b", dns_label_fault)
+    assert fault.description in answer.message
 
 
 async def test_faults_of_request_and_objects_come_in_one_answer(api: Api, engine: FakeEngine) -> None:

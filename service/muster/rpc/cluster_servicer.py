@@ -228,7 +228,7 @@ def _watch_selection(request: pb.WatchRequest, faults: RequestFaults) -> ObjectF
     for index, kind in enumerate(request.kinds):
         faults.kind(kind, f"kinds[{index}]")
     if request.namespace:
-        faults.name(request.namespace, "namespace")
+        faults.namespace_name(request.namespace, "namespace")
         if request.kinds and CLUSTER_SCOPED_KINDS.issuperset(request.kinds):
             faults.add("namespace", INVALID, f"{', '.join(request.kinds)}: no namespace there")
     predicate = None

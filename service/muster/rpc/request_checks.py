@@ -25,6 +25,7 @@ from muster.rpc.limits import (
     MAX_WAIT_SECONDS,
 )
 from muster.v1 import meta_pb2, scheduler_service_pb2
+from muster.validation.fields import name_faults, optional_name_faults
 from muster.validation.pod import FIRST_MOMENT_US, LAST_MOMENT_US, LONGEST_GRACE_SECONDS
 from muster.validation.violations import INVALID, NOT_SUPPORTED, REQUIRED, TOO_MANY, Violation
 
@@ -96,15 +97,16 @@ class RequestFaults:
             if namespace:
                 self.add(field, INVALID, f"{kind} has no namespace")
             return ""
-        self.name(namespace or DEFAULT_NAMESPACE, field)
+        self.namespace_name(namespace, field)
         return namespace or DEFAULT_NAMESPACE
 
+    def namespace_name(self, namespace: str, field: str) -> None:
+        """The name of a namespace, which may be left out."""
+        self.violations.extend(optional_name_faults(field, namespace, dns_label_fault))
+
     def name(self, name: str, field: str) -> None:
-        fault = dns_subdomain_fault(name)
-        if not name:
-            self.add(field, REQUIRED, "must be set")
-        elif fault is not None:
-            self.add(field, INVALID, f"must {fault}")
+        """The name of an object."""
+        self.violations.extend(name_faults(field, name, dns_subdomain_fault))
 
     def ref(
         self, ref: meta_pb2.ObjectRef, field: str, *, present: bool, allowed: Collection[str] = KINDS
