@@ -141,7 +141,7 @@ def test_a_record_of_another_cluster_or_id_is_not_found(store: SqlStore, ledger:
         ({"unit": LEAF}, [5, 3, 1]),
         ({"unit": LEAF._replace(kind=COMPOSITE_POD_GROUP)}, []),
         ({"codes": ["UNSCHEDULABLE", "INVALID"]}, [5, 4, 2, 1]),
-        ({"from_us": 20, "to_us": 40}, [4, 3, 2]),
+        ({"from_us": 20, "to_us": 40}, [3, 2]),
         ({"before_revision": 3}, [2, 1]),
         ({"after_revision": 3}, [4, 5, 6]),
         ({"after_revision": 1, "before_revision": 6, "limit": 3}, [2, 3, 4]),

@@ -141,7 +141,7 @@ def _conditions(wanted: DecisionFilter) -> Iterable[ColumnElement[bool]]:
     if wanted.from_us is not None:
         yield columns.create_us >= wanted.from_us
     if wanted.to_us is not None:
-        yield columns.create_us <= wanted.to_us
+        yield columns.create_us < wanted.to_us
     if wanted.before_revision is not None:
         yield columns.revision < wanted.before_revision
     if wanted.after_revision is not None:

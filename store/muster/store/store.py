@@ -238,7 +238,7 @@ class SqlStore:
         after_revision: int | None = None,
         limit: int = 500,
     ) -> list[DecisionRecord]:
-        """Newest first, ascending when `after_revision` is given; times from `from_us` up to `to_us`."""
+        """Newest first, ascending when `after_revision` is given; times from `from_us` to before `to_us`."""
         wanted = DecisionFilter(unit, tuple(codes), from_us, to_us, before_revision, after_revision)
         with self._database.read() as connection:
             cluster_id = _id_of(connection, cluster)
