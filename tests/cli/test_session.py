@@ -1,4 +1,4 @@
-"""Where a global option may stand, and what it overrides."""
+"""Where a global option may stand, what it overrides, and which values of options are refused."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from muster.cli.main import muster
 from muster.cli.session import Session, client_command, global_options
 
+TOO_LARGE = str(2**63)
 FIELDS = {"server": "MUSTER_SERVER", "cluster": "MUSTER_CLUSTER", "token": "MUSTER_TOKEN"}
 
 
@@ -54,3 +56,27 @@ def test_an_option_overrides_the_environment_wherever_it_stands(
     result = CliRunner().invoke(root, [*options[0], *command, *options[1]], env=environment)
 
     assert f"{field}={value}" in result.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["delete", "pod/one", "--grace-period", TOO_LARGE],
+        ["watch", "--from-revision", TOO_LARGE],
+        ["watch", "--from-revision", "-1"],
+        ["watch", "decisions", "--from-revision", TOO_LARGE],
+        ["schedule", "pod/one", "--wait", f"{TOO_LARGE}s"],
+        ["schedule", "pod/one", "--wait", "9" * 40],
+        ["apply", "-f", "-", "--wait", f"{TOO_LARGE}h"],
+        ["simulate", "--time-limit", f"{TOO_LARGE}ms"],
+        ["top", "--once", "--every", f"{TOO_LARGE}m"],
+    ],
+    ids=" ".join,
+)
+def test_a_number_that_no_message_holds_is_wrong_usage_of_its_option(line: list[str]) -> None:
+    option = next(each for each in reversed(line) if each.startswith("--"))
+
+    result = CliRunner().invoke(muster, line)
+
+    assert result.exit_code == 2
+    assert f"Invalid value for '{option}'" in result.stderr

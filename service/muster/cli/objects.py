@@ -17,7 +17,7 @@ from muster.cli.kinds import kind_of, kinds_of, metadata_of, ref, ref_of, shown_
 from muster.cli.object_tables import object_table, pod_state
 from muster.cli.output import print_line, print_message, progress, show
 from muster.cli.session import JSON, TABLE, YAML, Session, call, client_command
-from muster.cli.units import SCHEDULED, Duration, exit_unless
+from muster.cli.units import LARGEST_NUMBER, SCHEDULED, Duration, exit_unless
 from muster.client.client import Client
 from muster.client.manifest_kinds import CLUSTER_SCOPED, KINDS
 from muster.client.manifest_writer import write_manifests
@@ -266,7 +266,10 @@ def _show_tables(lists: dict[str, list[Object]]) -> None:
 @click.option("--force", is_flag=True, help="Remove groups although they have members.")
 @click.option("--ignore-missing", is_flag=True, help="Succeed if an object does not exist.")
 @click.option(
-    "--grace-period", type=click.IntRange(min=0), metavar="SECONDS", help="For pods, instead of their own."
+    "--grace-period",
+    type=click.IntRange(0, LARGEST_NUMBER),
+    metavar="SECONDS",
+    help="For pods, instead of their own.",
 )
 @click.option(
     "--propagation",
@@ -307,7 +310,9 @@ def delete(  # noqa: PLR0913 - one an option
 @client_command
 @click.argument("kinds", metavar="[KIND|decisions]", required=False)
 @click.option(
-    "--from-revision", type=int, help="Changes after this revision, instead of the present state first."
+    "--from-revision",
+    type=click.IntRange(0, LARGEST_NUMBER),
+    help="Changes after this revision, instead of the present state first.",
 )
 def watch(session: Session, kinds: str | None, from_revision: int | None) -> None:
     """Print changes of objects, or decisions, as they happen, until stopped."""

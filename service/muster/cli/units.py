@@ -20,6 +20,9 @@ from muster.v1.scheduler_service_pb2 import (
 REFUSED = 1
 _DURATION = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>ms|s|m|h|)")
 _SECONDS = {"ms": 0.001, "s": 1, "": 1, "m": 60, "h": 3_600}
+# The most that a message holds: a google.protobuf.Duration, and a whole number of 64 bits.
+LONGEST_SECONDS = 315_576_000_000
+LARGEST_NUMBER = 2**63 - 1
 
 # What the unit's pods need no more waiting after, and what a request for preemption calls a success.
 SCHEDULED = frozenset({DecisionCode.DECISION_CODE_SCHEDULED, DecisionCode.DECISION_CODE_UNCHANGED})
@@ -42,7 +45,10 @@ class Duration(click.ParamType[timedelta]):
         match = _DURATION.fullmatch(value)
         if match is None:
             self.fail(f"{value!r} is not a length of time such as 30s", param, ctx)
-        return timedelta(seconds=float(match["number"]) * _SECONDS[match["unit"]])
+        seconds = float(match["number"]) * _SECONDS[match["unit"]]
+        if seconds > LONGEST_SECONDS:
+            self.fail(f"{value!r} is longer than {LONGEST_SECONDS} seconds", param, ctx)
+        return timedelta(seconds=seconds)
 
 
 @click.command()
