@@ -40,18 +40,18 @@ within.add_command(shown)
 @pytest.mark.parametrize(
     ("before", "after", "is_set", "value"),
     [
-        pytest.param("", "", True, "environment", id="the environment alone"),
-        pytest.param("first", "", True, "first", id="before the command"),
-        pytest.param("", "last", True, "last", id="behind the command"),
-        pytest.param("first", "last", True, "last", id="both"),
-        pytest.param("first", "", False, "first", id="no environment"),
+        pytest.param("", "", True, "environment:1", id="the environment alone"),
+        pytest.param("first:1", "", True, "first:1", id="before the command"),
+        pytest.param("", "last:1", True, "last:1", id="behind the command"),
+        pytest.param("first:1", "last:1", True, "last:1", id="both"),
+        pytest.param("first:1", "", False, "first:1", id="no environment"),
     ],
 )
 def test_an_option_overrides_the_environment_wherever_it_stands(
     field: str, command: list[str], before: str, after: str, *, is_set: bool, value: str
 ) -> None:
     options = [[f"--{field}", text] if text else [] for text in (before, after)]
-    environment = {FIELDS[field]: "environment" if is_set else None}
+    environment = {FIELDS[field]: "environment:1" if is_set else None}
 
     result = CliRunner().invoke(root, [*options[0], *command, *options[1]], env=environment)
 
@@ -80,3 +80,47 @@ def test_a_number_that_no_message_holds_is_wrong_usage_of_its_option(line: list[
 
     assert result.exit_code == 2
     assert f"Invalid value for '{option}'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *(
+            "",
+            " ",
+            "host",
+            ":50051",
+            "host:",
+            "host:0",
+            "host:65536",
+            "::1:50051",
+            "http://host:50051",
+            "a\nb:1",
+        ),
+        *("unix:", "unix://relative", f"unix:///{'long' * 27}"),
+    ],
+)
+def test_a_malformed_address_is_wrong_usage_and_nothing_is_called(address: str) -> None:
+    result = CliRunner().invoke(root, ["shown", "--server", address])
+
+    assert result.exit_code == 2
+    assert result.stderr.endswith(f"{address!r} is neither HOST:PORT nor unix:///path\n")
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["host:1", "127.0.0.1:50051", "[::1]:65535", "dns:///host:1", "unix:///a/b", "unix:/a/b", "unix:a"],
+)
+def test_an_address_that_grpc_can_call_is_taken(address: str) -> None:
+    result = CliRunner().invoke(root, ["shown", "--server", address])
+
+    assert f"server={address}" in result.stdout.splitlines()
+
+
+@pytest.mark.parametrize("token", ["one\nother", "t\xf6ken", "\x7f"], ids=ascii)
+def test_a_token_that_no_header_holds_is_wrong_usage_and_not_shown(token: str) -> None:
+    result = CliRunner().invoke(root, ["shown"], env={"MUSTER_TOKEN": token})
+
+    assert result.exit_code == 2
+    assert "Invalid value for '--token': a token has printable ASCII" in result.stderr
+    assert token not in result.stderr

@@ -18,6 +18,7 @@ import click
 from click.core import ParameterSource
 
 from muster.cli.faults import explained
+from muster.cli.server_options import Address, Token
 from muster.client.client import Client
 from muster.client.connection import DEFAULT_ADDRESS, Connection, Tls
 from muster.client.errors import MusterError
@@ -72,6 +73,7 @@ _OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (
         ("--server",),
         {
+            "type": Address(),
             "metavar": "ADDRESS",
             "envvar": "MUSTER_SERVER",
             "help": f"HOST:PORT or unix:///path; {DEFAULT_ADDRESS} if not given.",
@@ -87,7 +89,10 @@ _OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (("--ca",), {"type": click.Path(path_type=Path), "help": "PEM file of roots to trust; implies --tls."}),
     (("--cert",), {"type": click.Path(path_type=Path), "help": "PEM file of the client's certificate."}),
     (("--key",), {"type": click.Path(path_type=Path), "help": "PEM file of its key."}),
-    (("--token",), {"metavar": "TOKEN", "envvar": "MUSTER_TOKEN", "help": "Bearer token."}),
+    (
+        ("--token",),
+        {"type": Token(), "metavar": "TOKEN", "envvar": "MUSTER_TOKEN", "help": "Bearer token."},
+    ),
 )
 
 
