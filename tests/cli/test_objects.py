@@ -8,6 +8,9 @@ import pytest
 
 from tests.cli.conftest import GANG, Command
 
+# As Python shows a byte of the command line that is not UTF-8.
+BYTE = "\udcff"
+
 
 def test_apply_says_what_became_of_each_object(command: Command, manifests: Path) -> None:
     result = command("apply", "-f", str(manifests))
@@ -186,3 +189,26 @@ def test_watch_prints_the_present_state_and_goes_on(command: Command, manifests:
 
     assert all(line.startswith("ADDED    pod/crew-") for line in first)
     assert removed.startswith("DELETED  pod/crew-1")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["get", "pods", BYTE],
+        ["get", "pods", "-l", f"app={BYTE}"],
+        ["get", "pods", "--node", BYTE],
+        ["get", "-n", BYTE],
+        ["get", "--cluster", BYTE],
+        ["delete", f"pod/{BYTE}"],
+        ["explain", f"pod/{BYTE}"],
+        ["simulate", "--drain", BYTE],
+        ["decision", BYTE],
+        ["replay-decision", BYTE, BYTE],
+    ],
+    ids=ascii,
+)
+def test_a_name_that_is_not_utf_8_is_wrong_usage(command: Command, line: list[str]) -> None:
+    result = command(*line)
+
+    assert result.exit_code == 2
+    assert f"{BYTE!a} is not UTF-8 text" in result.stderr

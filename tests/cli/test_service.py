@@ -5,6 +5,7 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from muster.app.settings import Settings
@@ -13,6 +14,7 @@ from muster.cli.serve import serve
 from tests.cli.conftest import Command
 
 NOBODY = "127.0.0.1:1"
+FULL = Path("/dev/full")
 
 
 def test_every_setting_is_an_option_of_serve() -> None:
@@ -53,6 +55,33 @@ def test_version_needs_no_server() -> None:
 
     assert result.exit_code == 0
     assert f"no server at {NOBODY}" in result.stdout
+
+
+@pytest.mark.parametrize("name", ["version", "health", "get"])
+def test_a_file_of_roots_that_is_not_there_is_one_line(name: str) -> None:
+    result = CliRunner().invoke(muster, [name, "--ca", "no.pem"])
+
+    assert result.exit_code == 1
+    assert len(result.stderr.splitlines()) == 1
+    assert "no.pem" in result.stderr
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="no device that is always full")
+def test_a_full_disk_is_one_line(command: Command, manifests: Path) -> None:
+    command("apply", "-f", str(manifests))
+    line = ["--server", command.address, "--cluster", command.cluster, "get", "nodes"]
+    with FULL.open("w", encoding="utf-8") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "muster.cli.main", *line],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+
+    assert ended.returncode != 0
+    assert "Error: [Errno 28] No space left on device" in ended.stderr.splitlines()
+    assert "muster/cli" not in ended.stderr
 
 
 def test_a_server_that_cannot_be_reached_is_one_readable_block() -> None:

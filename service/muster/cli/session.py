@@ -29,6 +29,7 @@ TABLE, JSON, YAML = "table", "json", "yaml"
 # A person waits at the other end: long enough for a server that restarts, short enough to be told of one that does not.
 RETRY_SECONDS = 3.0
 INTERRUPTED = 130
+UTF_8 = "utf-8"
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _Result = TypeVar("_Result")
@@ -104,11 +105,24 @@ def global_options(command: _Command) -> _Command:
 
 
 def client_command(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the global options and passes the Session as the first argument."""
+    """Adds the global options and passes the Session as the first argument.
+
+    Bytes of the command line that are not UTF-8 are found where a message would hold them: a name of a file may have them.
+    """
 
     @functools.wraps(command)
     def with_session(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - click's own
-        return command(click.get_current_context().ensure_object(Session), *arguments, **options)
+        session = click.get_current_context().ensure_object(Session)
+        try:
+            return command(session, *arguments, **options)
+        except UnicodeEncodeError as error:
+            if error.encoding != UTF_8:
+                raise
+            raise click.UsageError(f"{error.object!a} is not UTF-8 text") from error
+        except BrokenPipeError:
+            raise  # whoever read what is printed has seen enough
+        except OSError as error:
+            raise click.ClickException(str(error)) from error
 
     return global_options(with_session)
 
