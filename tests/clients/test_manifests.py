@@ -93,6 +93,8 @@ def test_api_version_and_kind_choose_the_object(api_version: str, kind: str, fie
         pytest.param("apiVersion: v1", "objects[0].kind", id="no kind"),
         pytest.param("apiVersion: scheduling.k8s.io/v1alpha2\nkind: CompositePodGroup", "objects[0].apiVersion", id="older than the kind"),
         pytest.param("- a", "objects[0]", id="no mapping"),
+        pytest.param("apiVersion: [v1]\nkind: Pod", "objects[0].apiVersion", id="a list for a version"),
+        pytest.param("apiVersion: v1\nkind: {Pod: 1}", "objects[0].kind", id="a mapping for a kind"),
     ],
 )  # fmt: skip
 def test_a_document_that_is_no_object_of_ours_is_a_fault(text: str, field: str) -> None:
@@ -157,6 +159,22 @@ def test_numbers_elsewhere_stay_numbers_and_texts_stay_texts() -> None:
 )  # fmt: skip
 def test_a_value_that_does_not_fit_is_a_fault_with_the_server_s_path(spec: str, path: str) -> None:
     assert list(_faults(_pod(spec))) == [f"objects[0].pod.{path}"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        pytest.param('{"nodeName": "\\ud800"}', "spec.nodeName", id="a text"),
+        pytest.param('{"nodeSelector": {"disk": "\\ud800"}}', "spec.nodeSelector[disk]", id="a label"),
+        pytest.param('{"nodeSelector": {"\\ud800": ""}}', "spec.nodeSelector[\ud800]", id="a key"),
+        pytest.param('{"nodeSelector": {"\\ud800": null}}', "spec.nodeSelector[\ud800]", id="a key alone"),
+        pytest.param('{"overhead": {"cpu": "\\ud800"}}', "spec.overhead[cpu]", id="a quantity"),
+    ],
+)
+def test_half_a_character_is_a_fault(spec: str, path: str) -> None:
+    faults = _faults(f'{{"apiVersion": "v1", "kind": "Pod", "metadata": {{"name": "p"}}, "spec": {spec}}}')
+
+    assert list(faults) == [f"objects[0].pod.{path}"]
 
 
 def test_a_time_that_is_none_is_a_fault() -> None:

@@ -147,10 +147,9 @@ def _fill_map(target: Any, known: _Field, value: object, path: Path, findings: F
             continue
         if element is None and known.descriptor.full_name not in WRITTEN_AS_NUMBERS:
             # Kubernetes reads a label or annotation without a value as the empty text.
-            target[key] = ""
-            continue
+            element = ""  # noqa: PLW2901 - the same element, as it is read
         with _misfits((*path, step), findings):
-            target[key] = known.value(element)
+            target[_utf_8(key)] = known.value(element)
 
 
 def is_repeated(descriptor: FieldDescriptor) -> bool:
@@ -214,21 +213,30 @@ def _quantity(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, str):
-        return value
+        return _utf_8(value)
     raise UnfitError(f"must be a quantity, not {_described(value)}")
 
 
 def _int_or_string(value: object) -> str:
     if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
-        return str(value)
+        return _utf_8(str(value))
     raise UnfitError(f"must be a whole number or a percentage, not {_described(value)}")
 
 
 def _text(value: object) -> str:
     if isinstance(value, str):
-        return value
+        return _utf_8(value)
     advice = ": quote it" if isinstance(value, int | Decimal) else ""
     raise UnfitError(f"must be text, not {_described(value)}{advice}")
+
+
+def _utf_8(text: str) -> str:
+    """The text, which an escape in JSON can give half of a character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UnfitError("must be text of whole characters, without a lone surrogate") from None
+    return text
 
 
 def _bool(value: object) -> bool:

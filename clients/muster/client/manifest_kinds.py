@@ -49,12 +49,18 @@ def refusal(document: Mapping[object, object]) -> tuple[str, str] | None:
     """The field ("kind" or "apiVersion") for which the document is none of ours and why; None if it is."""
     kind, version = document.get("kind"), document.get("apiVersion")
     if not isinstance(kind, str) or kind not in FIELDS:
-        named = f"{kind!r} is not a kind that Muster stores" if kind else "is missing"
-        return "kind", f"{named}: one of {', '.join(FIELDS)}, List"
-    if version not in _READ_VERSIONS[kind]:
-        named = f"{version!r} is not a version of {kind}" if version else "is missing"
-        return "apiVersion", f"{named}: one of {', '.join(sorted(_READ_VERSIONS[kind]))}"
+        fault = _fault(kind, "a kind that Muster stores")
+        return "kind", f"{fault}: one of {', '.join(FIELDS)}, List"
+    if not isinstance(version, str) or version not in _READ_VERSIONS[kind]:
+        fault = _fault(version, f"a version of {kind}")
+        return "apiVersion", f"{fault}: one of {', '.join(sorted(_READ_VERSIONS[kind]))}"
     return None
+
+
+def _fault(value: object, wanted: str) -> str:
+    if not value:
+        return "is missing"
+    return f"{value!r} is not {wanted}" if isinstance(value, str) else "must be text"
 
 
 def in_present_words(document: Mapping[object, object]) -> Mapping[object, object]:
