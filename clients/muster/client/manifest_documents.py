@@ -1,8 +1,8 @@
 """From text to documents: YAML and JSON files, several documents each, lists unpacked.
 
 Decides what a scalar means and nothing about Kubernetes beyond `kind: List`. Scalars follow YAML 1.2's core schema:
-times stay text, and so do `yes`, `on` and `12:30`. Numbers with a point or an exponent become `Decimal`, so that a
-quantity loses no digit. What the documents say is judged by `manifests`.
+times stay text, and so do `yes`, `on` and `12:30`, and no tags but the schema's are known. Numbers with a point or an
+exponent become `Decimal`, so that a quantity loses no digit. What the documents say is judged by `manifests`.
 """
 
 from __future__ import annotations
@@ -10,16 +10,22 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import yaml
+
+from muster.client.manifest_aliases import Measure
 
 SUFFIXES = (".yaml", ".yml", ".json")
 STANDARD_INPUT = "-"
 LIST_SUFFIX = "List"
+# Python refuses to read much longer ones, and nobody writes them.
+LONGEST_NUMBER = 1_000
 
 _NULL = re.compile(r"^(?:~|null|Null|NULL|)$")
 _BOOL = re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$")
@@ -34,7 +40,7 @@ CORE_SCHEMA = (
 
 
 class DocumentError(ValueError):
-    """Text that is neither YAML nor JSON, or says a key twice; names the source and the line."""
+    """Text that is neither YAML nor JSON, says a key twice, or more than can be held; names the source and the line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +59,29 @@ class Document:
     origin: str
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+_BASE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(_BASE):  # type: ignore[misc]
     """PyYAML's safe loader with the core schema in place of YAML 1.1's."""
 
     yaml_implicit_resolvers: dict[str, object] = {}  # noqa: RUF012 - PyYAML reads it from the class
+    yaml_constructors = {  # noqa: RUF012
+        tag: _BASE.yaml_constructors[tag]
+        for tag in (None, *(f"tag:yaml.org,2002:{name}" for name in ("null", "str", "seq", "map")))
+    }
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._measure = Measure()
+
+    def construct_document(self, node: yaml.Node) -> object:
+        self._measure.add(node)
+        document: object = super().construct_document(node)
+        return document
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Keys of merges are texts like any other in the core schema."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:  # noqa: FBT001, FBT002 - PyYAML's signature
         seen: set[str] = set()
@@ -70,18 +95,46 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
         return mapping
 
 
-def _decimal(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> Decimal:
-    return Decimal(loader.construct_scalar(node))
+def _constructor(read: Callable[[str], object]) -> Callable[[Any, yaml.ScalarNode], object]:
+    """A constructor of a scalar whose text may not be what an explicit tag says."""
+
+    def construct(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> object:
+        try:
+            return read(loader.construct_scalar(node))
+        except ValueError as error:
+            raise yaml.constructor.ConstructorError(None, None, str(error), node.start_mark) from error
+
+    return construct
 
 
-def _integer(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
-    return int(loader.construct_scalar(node))
+def _bool(text: str) -> bool:
+    if not _BOOL.fullmatch(text):
+        raise ValueError(f"{text!r} is neither true nor false")
+    return text.lower() == "true"
+
+
+def _decimal(text: str) -> Decimal:
+    _check_length(text)
+    try:
+        return Decimal(text)
+    except ArithmeticError:
+        raise ValueError(f"{text!r} is no number that can be held") from None
+
+
+def _integer(text: str) -> int:
+    _check_length(text)
+    return int(text)
+
+
+def _check_length(number: str) -> None:
+    if len(number) > LONGEST_NUMBER:
+        raise ValueError(f"a number of {len(number)} characters")
 
 
 for _tag, _pattern, _first in CORE_SCHEMA:
     _Loader.add_implicit_resolver(_tag, _pattern, _first)
-_Loader.add_constructor("tag:yaml.org,2002:float", _decimal)
-_Loader.add_constructor("tag:yaml.org,2002:int", _integer)
+for _name, _read in (("bool", _bool), ("float", _decimal), ("int", _integer)):
+    _Loader.add_constructor(f"tag:yaml.org,2002:{_name}", _constructor(_read))
 
 
 def sources(paths: Iterable[str]) -> Iterator[Source]:
@@ -91,15 +144,17 @@ def sources(paths: Iterable[str]) -> Iterator[Source]:
     """
     for given in paths:
         if given == STANDARD_INPUT:
-            yield Source("standard input", sys.stdin.read())
+            yield _source("standard input", sys.stdin.buffer.read())
             continue
         for path in _files(Path(given)):
-            try:
-                yield Source(str(path), path.read_text(encoding="utf-8"))
-            except UnicodeDecodeError as error:
-                raise DocumentError(
-                    f"{path} is not UTF-8 text: {error.reason} at byte {error.start}"
-                ) from error
+            yield _source(str(path), path.read_bytes())
+
+
+def _source(name: str, content: bytes) -> Source:
+    try:
+        return Source(name, content.decode())
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"{name} is not UTF-8 text: {error.reason} at byte {error.start}") from error
 
 
 def _files(path: Path) -> list[Path]:
@@ -110,16 +165,19 @@ def _files(path: Path) -> list[Path]:
 
 def documents(source: Source) -> Iterator[Document]:
     """The objects of one text in order; empty documents are left out, lists unpacked. Raises DocumentError."""
-    contents = [content for content in _contents(source) if content is not None]
-    for number, content in enumerate(contents, start=1):
-        origin = source.name if len(contents) == 1 else f"{source.name}, document {number}"
-        yield from _unpacked(content, origin)
+    try:
+        contents = [content for content in _contents(source) if content is not None]
+        for number, content in enumerate(contents, start=1):
+            origin = source.name if len(contents) == 1 else f"{source.name}, document {number}"
+            yield from _unpacked(content, origin)
+    except RecursionError as error:
+        raise DocumentError(f"{source.name} is nested too deeply") from error
 
 
 def _contents(source: Source) -> list[object]:
     if source.text.lstrip()[:1] in {"{", "["}:
         try:
-            return [json.loads(source.text, parse_float=Decimal, object_pairs_hook=_without_repeats)]
+            return [_json(source.text)]
         except json.JSONDecodeError as error:
             if Path(source.name).suffix == ".json":
                 raise DocumentError(f"{source.name} is not JSON: {error}") from error
@@ -131,11 +189,14 @@ def _contents(source: Source) -> list[object]:
         raise DocumentError(f"{source.name} is not YAML: {error}") from error
 
 
+def _json(text: str) -> object:
+    return json.loads(text, parse_float=_decimal, parse_int=_integer, object_pairs_hook=_without_repeats)
+
+
 def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
-        keys = [key for key, _ in pairs]
-        repeated = next(key for key in keys if keys.count(key) > 1)
+        repeated, _ = Counter(key for key, _ in pairs).most_common(1)[0]
         raise ValueError(f"the key {repeated!r} is there twice")
     return mapping
 
