@@ -1,5 +1,6 @@
 """Replays of small traces against a real service, and the parts that need none."""
 
+import gzip
 import json
 from fractions import Fraction
 from pathlib import Path
@@ -86,13 +87,71 @@ def test_gangs_come_by_time_and_have_the_synthetic_resources_where_there_are_no_
 
 
 @pytest.mark.parametrize(
-    "text", ["node,cpu_milli\na,1\n", NODES.replace("32000", "many")], ids=["column", "number"]
+    "content",
+    [
+        pytest.param(b"node,cpu_milli\na,1\n", id="columns are missing"),
+        pytest.param(b"", id="empty"),
+        pytest.param(NODES.replace("32000", "many").encode(), id="no number"),
+        pytest.param(NODES.replace("32000", "-1").encode(), id="a negative number"),
+        pytest.param(NODES.replace("32000", "inf").encode(), id="an infinite number"),
+        pytest.param(NODES.replace("32000", "nan").encode(), id="not a number"),
+        pytest.param(NODES.replace("32000", "1e300").encode(), id="a number beyond all traces"),
+        pytest.param(NODES.replace("32000", "9" * 200_000).encode(), id="an endless cell"),
+        pytest.param(NODES.encode("utf-16"), id="another encoding"),
+        pytest.param(bytes(range(256)), id="binary"),
+    ],
 )
-def test_a_file_that_is_no_trace_is_refused(tmp_path: Path, text: str) -> None:
-    (tmp_path / "nodes.csv").write_text(text, encoding="utf-8")
+def test_a_file_that_is_no_trace_is_refused_by_its_name(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "nodes.csv").write_bytes(content)
 
-    with pytest.raises(TraceError):
+    with pytest.raises(TraceError, match=r"nodes\.csv"):
         read_nodes(tmp_path / "nodes.csv")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(NODES.encode(), id="not compressed"),
+        pytest.param(gzip.compress(NODES.encode())[:-12], id="cut off"),
+        pytest.param(gzip.compress(NODES.encode())[:10] + bytes([255] * 40), id="damaged"),
+        pytest.param(gzip.compress(bytes(range(256))), id="binary inside"),
+    ],
+)
+def test_a_compressed_file_that_is_none_is_refused_by_its_name(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "nodes.csv.gz").write_bytes(content)
+
+    with pytest.raises(TraceError, match=r"nodes\.csv\.gz"):
+        read_nodes(tmp_path / "nodes.csv.gz")
+
+
+@pytest.mark.parametrize(
+    ("rows", "fault"),
+    [
+        pytest.param("x,A,3,0,,,1,5,,1,1\n", "line 2: num_pods is 0", id="no pods"),
+        pytest.param("x,A,3,1e9,,,1,5,,1,1\n", "line 2: num_pods is 1000000000", id="too many pods"),
+        pytest.param(
+            "x,A,3,1,,,1,5,,1,1\nx,B,3,1,,,1,-5,,1,1\n", "line 3: duration_s is -5", id="a negative time"
+        ),
+        pytest.param("x,A\n", "line 2: num_pods is 0", id="a row that breaks off"),
+        pytest.param(
+            "x,A,3,1,,,1,5,,1,1\nx,a,4,1,,,1,5,,1,1\n", "2 gangs of the name 'a'", id="a name twice"
+        ),
+    ],
+)
+def test_gangs_that_make_no_sense_are_refused_by_their_line(tmp_path: Path, rows: str, fault: str) -> None:
+    (tmp_path / "gangs.csv").write_text(COLUMNS + rows, encoding="utf-8")
+
+    with pytest.raises(TraceError, match=fault):
+        read_gangs(tmp_path / "gangs.csv", None, None)
+
+
+def test_a_binary_file_is_wrong_usage_of_a_replay(command: Command, trace: list[str], tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_bytes(bytes(range(256)))
+
+    result = command("replay", *trace)
+
+    assert result.exit_code == 2
+    assert "nodes.csv is no CSV file that can be read" in result.stderr
 
 
 @pytest.mark.parametrize(

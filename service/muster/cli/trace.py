@@ -9,10 +9,12 @@ from __future__ import annotations
 import csv
 import gzip
 import re
-from collections.abc import Iterator
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 from muster.v1.meta_pb2 import ObjectMeta, ObjectRef
 from muster.v1.node_pb2 import Node, NodeStatus
@@ -29,7 +31,13 @@ PRIORITIES = {"HP": 100}
 NODE_COLUMNS = frozenset({"node", "cpu_milli", "memory_mib", "gpus"})
 GANG_COLUMNS = frozenset({"source", "job_id", "submit_time_s", "num_pods", "gpus_per_pod", "duration_s"})
 
+# More than any trace has in a column, and what a unit may have.
+LARGEST_NUMBER = 10**12
+MOST_PODS = 100_000
+
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9.-]+")
+
+_Made = TypeVar("_Made")
 
 
 class TraceError(ValueError):
@@ -85,7 +93,7 @@ class Gang:
 
 def read_nodes(path: Path) -> list[Object]:
     """The nodes of a file in its order. Raises OSError and TraceError."""
-    return [_node(row) for row in _rows(path, NODE_COLUMNS)]
+    return list(_read(path, NODE_COLUMNS, _node))
 
 
 def read_gangs(path: Path, source: str | None, limit: int | None) -> list[Gang]:
@@ -93,19 +101,35 @@ def read_gangs(path: Path, source: str | None, limit: int | None) -> list[Gang]:
 
     Raises OSError and TraceError.
     """
-    gangs = [_gang(row, path) for row in _rows(path, GANG_COLUMNS) if source in {None, row["source"]}]
+    gangs = [gang for gang in _read(path, GANG_COLUMNS, _gang) if source in {None, gang.source}]
     if not gangs:
         raise TraceError(f"{path} has no gangs{f' of the source {source}' if source else ''}")
-    return sorted(gangs, key=lambda gang: gang.submit_seconds)[:limit]
+    first = sorted(gangs, key=lambda gang: gang.submit_seconds)[:limit]
+    name, count = Counter(gang.name for gang in first).most_common(1)[0]
+    if count > 1:
+        raise TraceError(f"{path} has {count} gangs of the name {name!r}")
+    return first
 
 
-def _rows(path: Path, columns: frozenset[str]) -> Iterator[dict[str, str]]:
+def _read(path: Path, columns: frozenset[str], make: Callable[[dict[str, str]], _Made]) -> Iterator[_Made]:
+    """What is made of each row; a fault names the file, and its line if a row makes no sense."""
     with _opened(path) as lines:
-        reader = csv.DictReader(lines)
-        missing = columns - set(reader.fieldnames or ())
-        if missing:
-            raise TraceError(f"{path} lacks the columns {', '.join(sorted(missing))}")
-        yield from reader
+        rows = csv.DictReader(lines, restval="")
+        try:
+            missing = columns - set(rows.fieldnames or ())
+            if missing:
+                raise TraceError(f"{path} lacks the columns {', '.join(sorted(missing))}")
+            for row in rows:
+                yield _made(row, make, f"{path}, line {rows.line_num}")
+        except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, zlib.error, EOFError) as error:
+            raise TraceError(f"{path} is no CSV file that can be read: {error}") from error
+
+
+def _made(row: dict[str, str], make: Callable[[dict[str, str]], _Made], place: str) -> _Made:
+    try:
+        return make(row)
+    except TraceError as error:
+        raise TraceError(f"{place}: {error}") from error
 
 
 def _opened(path: Path) -> TextIO:
@@ -126,14 +150,14 @@ def _node(row: dict[str, str]) -> Object:
     )
 
 
-def _gang(row: dict[str, str], path: Path) -> Gang:
+def _gang(row: dict[str, str]) -> Gang:
     pods = _whole(row, "num_pods")
-    if pods < 1:
-        raise TraceError(f"{path}: {row['job_id']} has {pods} pods")
+    if not 1 <= pods <= MOST_PODS:
+        raise TraceError(f"num_pods is {pods}, and not 1 to {MOST_PODS:,}")
     return Gang(
         name=_NOT_IN_NAMES.sub("-", row["job_id"].lower()).strip("-."),
         source=row["source"],
-        submit_seconds=_whole(row, "submit_time_s"),
+        submit_seconds=_whole(row, "submit_time_s", least=-LARGEST_NUMBER),
         duration_seconds=_whole(row, "duration_s"),
         pods=pods,
         gpus=_whole(row, "gpus_per_pod"),
@@ -143,10 +167,13 @@ def _gang(row: dict[str, str], path: Path) -> Gang:
     )
 
 
-def _whole(row: dict[str, str], column: str) -> int:
+def _whole(row: dict[str, str], column: str, least: int = 0) -> int:
     """A number rounded to a whole one; an empty or missing cell is 0."""
     text = row.get(column) or "0"
     try:
-        return round(float(text))
+        number = float(text)
     except ValueError:
         raise TraceError(f"{column} is {text!r}, which is no number") from None
+    if not least <= number <= LARGEST_NUMBER:
+        raise TraceError(f"{column} is {text}, and not {least:,} to {LARGEST_NUMBER:,}")
+    return round(number)
