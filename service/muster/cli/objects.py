@@ -15,12 +15,11 @@ from muster.cli.group_tree import hierarchy_view
 from muster.cli.hierarchy import GROUPS, read_hierarchy
 from muster.cli.kinds import kind_of, kinds_of, metadata_of, ref, ref_of, shown_ref
 from muster.cli.object_tables import object_table, pod_state
-from muster.cli.output import print_line, print_message, progress, show
+from muster.cli.output import print_line, print_manifests, print_message, progress, show
 from muster.cli.session import JSON, TABLE, YAML, Session, call, client_command
 from muster.cli.units import LARGEST_NUMBER, SCHEDULED, Duration, exit_unless
 from muster.client.client import Client
 from muster.client.manifest_kinds import CLUSTER_SCOPED, KINDS
-from muster.client.manifest_writer import write_manifests
 from muster.client.manifests import Manifests, read_paths
 from muster.client.watches import watch_decisions, watch_objects
 from muster.v1.cluster_service_pb2 import (
@@ -238,7 +237,7 @@ async def _pages(client: Client, request: ListRequest) -> AsyncIterator[ListResp
 
 def _show_lists(lists: dict[str, ListResponse], output: str) -> None:
     if output == YAML:
-        click.echo(write_manifests(stored for each in lists.values() for stored in each.objects), nl=False)
+        print_manifests([stored for each in lists.values() for stored in each.objects])
     elif output == JSON:
         whole = ListResponse(revision=max(each.revision for each in lists.values()))
         for each in lists.values():

@@ -12,13 +12,16 @@ from dataclasses import dataclass
 
 import click
 import yaml
-from google.protobuf.json_format import MessageToDict
+from google.protobuf.json_format import MessageToDict, SerializeToJsonError
 from google.protobuf.message import Message
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from muster.cli.odd_times import without_odd_times
 from muster.cli.session import JSON
+from muster.client.manifest_writer import write_manifests
+from muster.v1.object_pb2 import Object
 
 WIDTH_WITHOUT_TERMINAL = 5_000
 GAP = "  "
@@ -110,7 +113,14 @@ def _stripped(line: Text) -> Text:
 
 
 def as_json(message: Message) -> dict[str, object]:
-    """A message as the API's JSON, fields at their zero value included."""
+    """A message as the API's JSON, fields at their zero value included, times that cannot be written left out."""
+    try:
+        return _converted(message)
+    except (SerializeToJsonError, ValueError):
+        return _converted(without_odd_times(message))
+
+
+def _converted(message: Message) -> dict[str, object]:
     converted: dict[str, object] = MessageToDict(message, always_print_fields_with_no_presence=True)
     return converted
 
@@ -126,6 +136,15 @@ def print_value(value: object, output: str) -> None:
         click.echo(json.dumps(value, indent=2, ensure_ascii=False))
     else:
         click.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=True), nl=False)
+
+
+def print_manifests(objects: Sequence[Object]) -> None:
+    """Prints objects as manifests, times that cannot be written left out."""
+    try:
+        text = write_manifests(objects)
+    except ValueError:
+        text = write_manifests(map(without_odd_times, objects))
+    click.echo(text, nl=False)
 
 
 def print_line(message: Message) -> None:

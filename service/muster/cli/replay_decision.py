@@ -6,11 +6,10 @@ import asyncio
 from collections.abc import Sequence
 
 import click
-from google.protobuf.json_format import MessageToDict
 from rich.markup import escape
 
 from muster.cli.decision_views import decision_line, decision_view
-from muster.cli.output import print_message, print_value, progress, show
+from muster.cli.output import as_json, print_message, print_value, progress, show
 from muster.cli.records import newest
 from muster.cli.session import TABLE, Session, call, client_command
 from muster.cli.tree_drawing import number_of
@@ -71,8 +70,7 @@ def _replay_many(session: Session, identities: Sequence[str], count: int) -> Non
 
 def _as_json(response: GetDecisionResponse) -> dict[str, object]:
     """What came of a decision, by its id; the decision itself is what the listing has."""
-    rerun = MessageToDict(response.rerun, always_print_fields_with_no_presence=True)
-    return {"id": response.decision.id, "rerun": rerun}
+    return {"id": response.decision.id, "rerun": as_json(response.rerun)}
 
 
 async def _reruns(client: Client, identities: Sequence[str], count: int) -> list[GetDecisionResponse]:
