@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from muster.app.settings import Settings
 from muster.cli.main import muster
 from muster.cli.serve import serve
+from muster.cli.server_process import READY
 from tests.cli.conftest import Command
 
 NOBODY = "127.0.0.1:1"
@@ -106,3 +107,34 @@ def test_the_demo_schedules_the_examples_and_runs_again_on_the_same_store(tmp_pa
     assert "podgroup/sweep unschedulable" in first
     assert "as they are stored already" in second
     assert (tmp_path / "muster.db").exists()
+
+
+def test_the_demo_leaves_alone_what_was_deleted_since(tmp_path: Path) -> None:
+    _demo(tmp_path)
+    _with_a_service(tmp_path, "delete", "pod/trainer-0", "pod/trainer-1")
+    _with_a_service(tmp_path, "schedule", "podgroup/sweep")
+
+    again = _demo(tmp_path)
+
+    assert "as they are stored already, 2 deleted since" in again
+    assert "unschedulable" not in again
+    assert "trainer-0" not in _with_a_service(tmp_path, "get", "pods")
+
+
+def _with_a_service(folder: Path, *line: str) -> str:
+    """What a command prints on the store of the demo."""
+    program = [sys.executable, "-m", "muster.cli.main"]
+    with subprocess.Popen(
+        [*program, "serve", "--listen", "127.0.0.1:0"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as service:
+        assert service.stdout is not None
+        address = service.stdout.readline().removeprefix(READY).strip()
+        ended = subprocess.run(
+            [*program, *line, "--server", address], capture_output=True, text=True, check=True
+        )
+        service.terminate()
+    return ended.stdout

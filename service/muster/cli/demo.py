@@ -1,7 +1,7 @@
 """`muster demo`: a service with the example cluster on it, to look at and to call.
 
 Starts `muster serve` as anybody would, applies the examples file by file, prints each decision as it commits and then
-serves on. On a store that has the examples already nothing is changed.
+serves on. On a store that has the examples already nothing is changed, also where some of them were deleted.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from muster.v1.outcome_pb2 import ApplyOutcome
 from muster.v1.scheduler_service_pb2 import WatchDecisionsRequest
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "clients" / "examples"
+CREATED, UNCHANGED = ApplyOutcome.APPLY_OUTCOME_CREATED, ApplyOutcome.APPLY_OUTCOME_UNCHANGED
 # How long a decision may be on its way to a watcher after the queue is idle.
 QUIET_SECONDS = 0.5
 HINTS = """
@@ -119,12 +120,20 @@ async def _show_examples(address: str, files: Sequence[Path]) -> None:
 
 
 async def _apply(client: Client, path: Path) -> None:
-    """Says what is applied first, so that decisions stand below their cause."""
+    """Says what is applied first, so that decisions stand below their cause.
+
+    Of a file that is stored already only changes are applied: what somebody deleted since, to make room, stays away.
+    """
     objects = read_paths([str(path)]).objects
     show(f"[dim]{escape(path.name)}: {len(objects)} objects[/]")
-    response = await client.apply(ApplyRequest(objects=objects))
-    if all(each.outcome == ApplyOutcome.APPLY_OUTCOME_UNCHANGED for each in response.results):
-        show("[dim]  as they are stored already[/]")
+    tried = await client.apply(ApplyRequest(objects=objects, validate_only=True))
+    outcomes = [each.outcome for each in tried.results]
+    there = [each for each, outcome in zip(objects, outcomes, strict=True) if outcome != CREATED]
+    if all(outcome in {CREATED, UNCHANGED} for outcome in outcomes) and there:
+        deleted = len(objects) - len(there)
+        show(f"[dim]  as they are stored already{f', {deleted} deleted since' if deleted else ''}[/]")
+        return
+    await client.apply(ApplyRequest(objects=there or objects))
 
 
 class _Printing:
