@@ -30,6 +30,7 @@ setup: $(STAMP) ## make the virtual environment from the lock file
 
 $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Muster needs Python 3.11 or newer, or make PYTHON=python3.11")'
+	@echo 'Setting up $(VENV): what requirements.lock names is downloaded and installed, which may take a minute or two.'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
