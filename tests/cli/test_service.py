@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from importlib.metadata import version
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from tests.cli.conftest import Command
 
 NOBODY = "127.0.0.1:1"
 FULL = Path("/dev/full")
+LAST_LINE_OF_THE_DEMO = "Ctrl-C stops the service; what it stored stays.\n"
 
 
 def test_every_setting_is_an_option_of_serve() -> None:
@@ -119,6 +121,30 @@ def test_the_demo_leaves_alone_what_was_deleted_since(tmp_path: Path) -> None:
     assert "as they are stored already, 2 deleted since" in again
     assert "unschedulable" not in again
     assert "trainer-0" not in _with_a_service(tmp_path, "get", "pods")
+
+
+def test_the_hints_of_the_demo_can_be_typed_anywhere_as_they_are_printed(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "muster.cli.main", "demo", "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as demo:
+        assert demo.stdout is not None
+        printed = list(takewhile(lambda line: line != LAST_LINE_OF_THE_DEMO, demo.stdout))
+        hints = [line for line in printed[printed.index("\n") :] if line.startswith("  ")]
+        typed = "".join(line for line in hints if "watch" not in line)
+        ended = subprocess.run(
+            ["bash", "-e"],
+            input=typed,
+            cwd="/",
+            env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        demo.terminate()
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert len(hints) >= 6
+    assert "pod/trainer-1 deleted" in ended.stdout
+    assert "worker-3 -> machine" in ended.stdout
 
 
 def _with_a_service(folder: Path, *line: str) -> str:

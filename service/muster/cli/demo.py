@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shlex
 import signal
+import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
@@ -21,7 +23,7 @@ from muster.cli.decision_views import decision_line
 from muster.cli.faults import explained
 from muster.cli.idle import until_idle
 from muster.cli.object_tables import object_table
-from muster.cli.output import show
+from muster.cli.output import show, show_whole
 from muster.cli.server_process import ServerStartError, serving
 from muster.client.client import Client
 from muster.client.errors import MusterError
@@ -39,13 +41,12 @@ CREATED, UNCHANGED = ApplyOutcome.APPLY_OUTCOME_CREATED, ApplyOutcome.APPLY_OUTC
 QUIET_SECONDS = 0.5
 HINTS = """
 [bold]The service is at {address}.[/] In another terminal:
-  export MUSTER_SERVER={address}
-  muster get pods                            [dim]where everything is[/]
-  muster queue                               [dim]what waits, and why[/]
-  muster watch decisions                     [dim]each decision as it commits[/]
-  muster delete pod/trainer-0 pod/trainer-1  [dim]makes room for the gang `sweep`[/]
-[dim]a client made of the stubs alone:[/]
-  python {example} {address}
+{activation}  export MUSTER_SERVER={address}
+  muster get pods                            [dim]# where everything is[/]
+  muster queue                               [dim]# what waits, and why[/]
+  muster watch decisions                     [dim]# each decision as it commits, until Ctrl-C[/]
+  muster delete pod/trainer-0 pod/trainer-1  [dim]# makes room for the gang sweep[/]
+  {python} {example} {address}  [dim]# a client made of the stubs alone[/]
 [dim]the log is {log}[/]
 Ctrl-C stops the service; what it stored stays."""
 
@@ -94,7 +95,7 @@ async def _demo(arguments: Sequence[str], files: Sequence[Path], *, once: bool) 
         if once:
             stopped.cancel()
             return 0
-        show(HINTS.format(address=server.address, example=_shown(EXAMPLES / "schedule_a_gang.py"), log=log))
+        show_whole(_hints(server.address, log))
         ended = asyncio.create_task(server.process.wait())
         await asyncio.wait({ended, stopped}, return_when=asyncio.FIRST_COMPLETED)
         if stopping.is_set():
@@ -168,6 +169,19 @@ def _places(assignments: Assignments) -> list[str]:
     return [f"{node}: {', '.join(names)}" for node, names in pods.items()]
 
 
-def _shown(path: Path) -> str:
-    """The path as it is typed from here."""
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+def _hints(address: str, log: Path) -> str:
+    """What may be typed in a terminal that is nowhere near here: with whole paths, and on the PATH what is used."""
+    is_environment = sys.prefix != sys.base_prefix
+    activate = f"  source {_typed(Path(sys.prefix) / 'bin' / 'activate')}\n"
+    return HINTS.format(
+        address=address,
+        activation=activate if is_environment else "",
+        python="python" if is_environment else _typed(Path(sys.executable)),
+        example=_typed(EXAMPLES / "schedule_a_gang.py"),
+        log=escape(str(log)),
+    )
+
+
+def _typed(path: Path) -> str:
+    """A path as it is typed in a shell, as markup."""
+    return escape(shlex.quote(str(path)))

@@ -44,6 +44,14 @@ def show(renderable: RenderableType) -> None:
         click.echo(line.rstrip())
 
 
+def show_whole(markup: str) -> None:
+    """Prints lines of markup that are to be copied, which are not wrapped however narrow the terminal is."""
+    if sys.stdout.isatty():
+        Console(highlight=False, emoji=False).print(markup, soft_wrap=True)
+    else:
+        show(markup)
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """Columns without lines between them: titles, then a row each; columns without content are left out.
