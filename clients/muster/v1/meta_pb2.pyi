@@ -283,7 +283,7 @@ Global___ObjectRef: _TypeAlias = ObjectRef  # noqa: Y015
 @_typing.final
 class LabelSelector(_message.Message):
     """Selects objects by label; all of it must hold. An empty selector selects everything, an absent one nothing
-    unless the field that carries it says otherwise.
+    unless the field that carries it says otherwise. At most 1 000 keys and values in all.
     """
 
     DESCRIPTOR: _descriptor.Descriptor

@@ -67,7 +67,7 @@ class NodeSpec(_message.Message):
     """True keeps new pods away that do not tolerate node.kubernetes.io/unschedulable."""
     @_builtins.property
     def taints(self) -> _containers.RepeatedCompositeFieldContainer[Global___Taint]:
-        """Marks that repel pods without a matching toleration. Unique by key and effect."""
+        """Marks that repel pods without a matching toleration. Unique by key and effect. At most 256."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ Global___Taint: _TypeAlias = Taint  # noqa: Y015
 
 @_typing.final
 class NodeStatus(_message.Message):
-    """What the node offers."""
+    """What the node offers: at most 256 resources."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -143,7 +143,9 @@ class PodSpec(_message.Message):
     """True binds the containers' ports on the node: every `container_port` is then a host port too."""
     @_builtins.property
     def containers(self) -> _containers.RepeatedCompositeFieldContainer[Global___Container]:
-        """The pod's request is the sum over these."""
+        """The pod's request is the sum over these. At most 256 together with `init_containers`, with at most 1 024
+        ports and 256 names of resources in all.
+        """
 
     @_builtins.property
     def init_containers(self) -> _containers.RepeatedCompositeFieldContainer[Global___Container]:
@@ -161,7 +163,7 @@ class PodSpec(_message.Message):
 
     @_builtins.property
     def node_selector(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Labels that the node must carry."""
+        """Labels that the node must carry. At most 256."""
 
     @_builtins.property
     def affinity(self) -> Global___Affinity:
@@ -169,15 +171,15 @@ class PodSpec(_message.Message):
 
     @_builtins.property
     def tolerations(self) -> _containers.RepeatedCompositeFieldContainer[Global___Toleration]:
-        """Taints that the pod puts up with. May grow later."""
+        """Taints that the pod puts up with. May grow later. At most 256."""
 
     @_builtins.property
     def topology_spread_constraints(self) -> _containers.RepeatedCompositeFieldContainer[Global___TopologySpreadConstraint]:
-        """How evenly pods like this one are spread over domains."""
+        """How evenly pods like this one are spread over domains. At most 32."""
 
     @_builtins.property
     def scheduling_gates(self) -> _containers.RepeatedCompositeFieldContainer[Global___PodSchedulingGate]:
-        """Names that hold the pod back, and its whole PodGroup with it. May only shrink later."""
+        """Names that hold the pod back, and its whole PodGroup with it. May only shrink later. At most 64."""
 
     @_builtins.property
     def scheduling_group(self) -> Global___PodSchedulingGroup:
@@ -419,7 +421,9 @@ Global___PodSchedulingGroup: _TypeAlias = PodSchedulingGroup  # noqa: Y015
 
 @_typing.final
 class Affinity(_message.Message):
-    """Scheduling rules by node labels and by other pods."""
+    """Scheduling rules by node labels and by other pods. At most 64 terms of `pod_affinity` and `pod_anti_affinity`
+    together.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -455,7 +459,9 @@ Global___Affinity: _TypeAlias = Affinity  # noqa: Y015
 
 @_typing.final
 class NodeAffinity(_message.Message):
-    """Which nodes the pod may, or would rather, run on."""
+    """Which nodes the pod may, or would rather, run on. At most 64 terms, with at most 256 requirements and 10 000
+    values in all.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -677,7 +683,7 @@ class PodAffinityTerm(_message.Message):
 
     @_builtins.property
     def namespaces(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Namespaces of those pods; the pod's own when empty."""
+        """Namespaces of those pods; the pod's own when empty. At most 256."""
 
     @_builtins.property
     def namespace_selector(self) -> _meta_pb2.LabelSelector:
@@ -687,11 +693,11 @@ class PodAffinityTerm(_message.Message):
 
     @_builtins.property
     def match_label_keys(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Keys of the pod's own labels whose values are added to the selector as In."""
+        """Keys of the pod's own labels whose values are added to the selector as In. At most 64."""
 
     @_builtins.property
     def mismatch_label_keys(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Keys of the pod's own labels whose values are added to the selector as NotIn."""
+        """Keys of the pod's own labels whose values are added to the selector as NotIn. At most 64."""
 
     def __init__(
         self,
@@ -815,7 +821,7 @@ class TopologySpreadConstraint(_message.Message):
 
     @_builtins.property
     def match_label_keys(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Keys of the pod's own labels whose values are added to the selector as In."""
+        """Keys of the pod's own labels whose values are added to the selector as In. At most 64."""
 
     def __init__(
         self,

@@ -6,11 +6,15 @@ from muster.model.meta import LabelSelector
 from muster.model.names import dns_label_fault, label_key_fault
 from muster.model.pod import Affinity, NodeAffinity, NodeSelectorTerm, PodAffinity, PodAffinityTerm
 from muster.model.selectors import IN, NAME_FIELD, NODE_OPERATORS, NOT_IN
-from muster.validation.fields import Faults, choice_faults, name_faults, range_faults
+from muster.validation.fields import Faults, choice_faults, count_faults, name_faults, range_faults
 from muster.validation.labels import label_key_list_faults, label_selector_faults, requirement_faults
 from muster.validation.violations import DUPLICATE, INVALID, NOT_SUPPORTED, REQUIRED, Violation
 
 LARGEST_WEIGHT = 100
+MOST_TERMS = 64
+MOST_NODE_REQUIREMENTS = 256
+MOST_NODE_VALUES = 10_000
+MOST_NAMESPACES = 256
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -21,6 +25,7 @@ def affinity_faults(affinity: Affinity | None) -> Faults:
     if affinity is None:
         return
     yield from _node_affinity_faults("spec.affinity.nodeAffinity", affinity.node_affinity)
+    yield from _pod_term_count_faults(affinity)
     yield from _pod_affinity_faults("spec.affinity.podAffinity", affinity.pod_affinity)
     yield from _pod_affinity_faults("spec.affinity.podAntiAffinity", affinity.pod_anti_affinity)
 
@@ -39,6 +44,7 @@ def match_label_key_faults(path: str, keys: tuple[str, ...], selector: LabelSele
 def _node_affinity_faults(path: str, affinity: NodeAffinity | None) -> Faults:
     if affinity is None:
         return
+    yield from _node_count_faults(path, affinity)
     if affinity.required is not None:
         terms = f"{path}.{_REQUIRED}.nodeSelectorTerms"
         if not affinity.required:
@@ -49,6 +55,21 @@ def _node_affinity_faults(path: str, affinity: NodeAffinity | None) -> Faults:
         own = f"{path}.{_PREFERRED}[{index}]"
         yield from range_faults(f"{own}.weight", preferred.weight, 1, LARGEST_WEIGHT)
         yield from _node_term_faults(f"{own}.preference", preferred.preference)
+
+
+def _node_count_faults(path: str, affinity: NodeAffinity) -> Faults:
+    terms = [*(affinity.required or ()), *(each.preference for each in affinity.preferred)]
+    requirements = [each for term in terms for each in (*term.match_expressions, *term.match_fields)]
+    yield from count_faults(path, len(terms), MOST_TERMS, "terms")
+    yield from count_faults(path, len(requirements), MOST_NODE_REQUIREMENTS, "requirements")
+    values = sum(len(each.values) for each in requirements)
+    yield from count_faults(path, values, MOST_NODE_VALUES, "values")
+
+
+def _pod_term_count_faults(affinity: Affinity) -> Faults:
+    parts = [each for each in (affinity.pod_affinity, affinity.pod_anti_affinity) if each is not None]
+    terms = sum(len(each.required) + len(each.preferred) for each in parts)
+    yield from count_faults("spec.affinity", terms, MOST_TERMS, "terms of podAffinity and podAntiAffinity")
 
 
 def _node_term_faults(path: str, term: NodeSelectorTerm) -> Faults:
@@ -76,6 +97,7 @@ def _pod_affinity_faults(path: str, affinity: PodAffinity | None) -> Faults:
 
 def _pod_term_faults(path: str, term: PodAffinityTerm) -> Faults:
     yield from label_selector_faults(f"{path}.labelSelector", term.label_selector)
+    yield from count_faults(f"{path}.namespaces", len(term.namespaces), MOST_NAMESPACES, "namespaces")
     for index, namespace in enumerate(term.namespaces):
         yield from name_faults(f"{path}.namespaces[{index}]", namespace, dns_label_fault)
     yield from name_faults(f"{path}.topologyKey", term.topology_key, label_key_fault)
@@ -87,8 +109,9 @@ def _pod_term_faults(path: str, term: PodAffinityTerm) -> Faults:
     yield from match_label_key_faults(
         f"{path}.mismatchLabelKeys", term.mismatch_label_keys, term.label_selector
     )
+    compared = set(term.match_label_keys)
     for index, key in enumerate(term.mismatch_label_keys):
-        if key in term.match_label_keys:
+        if key in compared:
             yield Violation(
                 f"{path}.mismatchLabelKeys[{index}]", DUPLICATE, f"must not repeat {key!r} of matchLabelKeys"
             )

@@ -5,7 +5,7 @@ A container's name may be left out and a pod may have no containers, since nothi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -15,17 +15,21 @@ from muster.model.resources import CPU, MEMORY, pod_requests, to_base_units
 from muster.validation.fields import (
     Faults,
     choice_faults,
+    count_faults,
     has_amounts,
     optional_choice_faults,
     optional_name_faults,
     quantity_faults,
     range_faults,
+    resource_count_faults,
 )
 from muster.validation.violations import DUPLICATE, INVALID, NOT_SUPPORTED, Violation
 
 PROTOCOLS = frozenset({"TCP", "UDP", "SCTP"})
 RESTART_POLICIES = frozenset({"Always", "OnFailure", "Never"})
 LAST_PORT = 65535
+MOST_CONTAINERS = 256
+MOST_PORTS = 1_024
 
 
 class _Placed(NamedTuple):
@@ -37,6 +41,7 @@ def container_faults(spec: PodSpec) -> Faults:
     """All faults of a pod's containers and amounts."""
     regular = [_Placed(f"spec.containers[{i}]", each) for i, each in enumerate(spec.containers)]
     initial = [_Placed(f"spec.initContainers[{i}]", each) for i, each in enumerate(spec.init_containers)]
+    yield from _count_faults(spec, initial + regular)
     for placed in initial + regular:
         yield from _single_container_faults(placed)
     yield from _unique_name_faults(initial + regular)
@@ -47,6 +52,17 @@ def container_faults(spec: PodSpec) -> Faults:
         yield from _pod_level_name_faults(spec.resources)
     if _can_be_summed(spec):
         yield from _sum_faults(spec)
+
+
+def _count_faults(spec: PodSpec, containers: Sequence[_Placed]) -> Faults:
+    ports = sum(len(container.ports) for _, container in containers)
+    amounts = [spec.overhead]
+    for resources in [*(container.resources for _, container in containers), spec.resources or Resources()]:
+        amounts += [resources.requests, resources.limits]
+    where = "spec.containers"
+    yield from count_faults(where, len(containers), MOST_CONTAINERS, "containers and initContainers")
+    yield from count_faults(where, ports, MOST_PORTS, "ports")
+    yield from resource_count_faults(where, *amounts)
 
 
 def _single_container_faults(placed: _Placed) -> Faults:

@@ -9,7 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from muster.model.names import label_key_fault
 from muster.model.resources import to_base_units
-from muster.validation.violations import INVALID, NOT_SUPPORTED, REQUIRED, Violation
+from muster.validation.violations import INVALID, NOT_SUPPORTED, REQUIRED, TOO_MANY, Violation
+
+MOST_RESOURCES = 256
+"""Names of resources in one object: each makes a row over all nodes of the cluster."""
 
 Faults = Iterator[Violation]
 Syntax = Callable[[str], str | None]
@@ -54,6 +57,17 @@ def least_faults(path: str, number: int | None, least: int) -> Faults:
     """A number that may be left out (None), else is at least that."""
     if number is not None and number < least:
         yield Violation(path, INVALID, f"must be at least {least}, not {number}")
+
+
+def count_faults(path: str, number: int, most: int, what: str) -> Faults:
+    """A list, or several together, that may have so many items and no more."""
+    if number > most:
+        yield Violation(path, TOO_MANY, f"must have at most {most} {what}, not {number}")
+
+
+def resource_count_faults(path: str, *quantities: Mapping[str, str]) -> Faults:
+    """The resources that an object names, here and there."""
+    yield from count_faults(path, len(set().union(*quantities)), MOST_RESOURCES, "resources")
 
 
 def quantity_faults(path: str, quantities: Mapping[str, str]) -> Faults:

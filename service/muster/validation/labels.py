@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from muster.model.meta import LabelSelector, SelectorRequirement
 from muster.model.names import label_key_fault, label_value_fault
 from muster.model.selectors import DOES_NOT_EXIST, EXISTS, GREATER, LABEL_OPERATORS, LESS
-from muster.validation.fields import Faults, choice_faults, name_faults
+from muster.validation.fields import Faults, choice_faults, count_faults, name_faults
 from muster.validation.violations import INVALID, REQUIRED, Violation
+
+MOST_SELECTOR_VALUES = 1_000
+"""Keys and values of a label selector, which is held against the labels of every kind of pod."""
+MOST_LABEL_KEYS = 64
 
 _INTEGER = re.compile(r"[+-]?\d{1,19}", re.ASCII)
 
@@ -29,6 +33,7 @@ def label_selector_faults(path: str, selector: LabelSelector | None) -> Faults:
     """A label selector, which may be left out."""
     if selector is None:
         return
+    yield from count_faults(path, _value_count(selector), MOST_SELECTOR_VALUES, "keys and values")
     yield from label_map_faults(f"{path}.matchLabels", selector.match_labels)
     for index, requirement in enumerate(selector.match_expressions):
         yield from requirement_faults(f"{path}.matchExpressions[{index}]", requirement, LABEL_OPERATORS)
@@ -42,10 +47,16 @@ def requirement_faults(path: str, requirement: SelectorRequirement, operators: I
         yield from _value_faults(f"{path}.values", requirement)
 
 
-def label_key_list_faults(path: str, keys: Iterable[str]) -> Faults:
+def label_key_list_faults(path: str, keys: Sequence[str]) -> Faults:
     """A list of label keys."""
+    yield from count_faults(path, len(keys), MOST_LABEL_KEYS, "keys")
     for index, key in enumerate(keys):
         yield from name_faults(f"{path}[{index}]", key, label_key_fault)
+
+
+def _value_count(selector: LabelSelector) -> int:
+    values = sum(len(each.values) for each in selector.match_expressions)
+    return len(selector.match_labels) + len(selector.match_expressions) + values
 
 
 def _value_faults(path: str, requirement: SelectorRequirement) -> Faults:

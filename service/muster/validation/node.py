@@ -9,13 +9,16 @@ from muster.model.selectors import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE
 from muster.validation.fields import (
     Faults,
     choice_faults,
+    count_faults,
     name_faults,
     optional_name_faults,
     quantity_faults,
+    resource_count_faults,
 )
 from muster.validation.metadata import metadata_faults
 from muster.validation.violations import DUPLICATE, Violation
 
+MOST_TAINTS = 256
 TAINT_EFFECTS = frozenset({NO_SCHEDULE, PREFER_NO_SCHEDULE, NO_EXECUTE})
 
 
@@ -23,11 +26,13 @@ def node_faults(node: Node) -> Faults:
     """All faults of a node."""
     yield from metadata_faults(NODE, node)
     yield from _taint_faults(node.taints)
+    yield from resource_count_faults("status", node.capacity, node.allocatable)
     yield from quantity_faults("status.capacity", node.capacity)
     yield from quantity_faults("status.allocatable", node.allocatable)
 
 
 def _taint_faults(taints: tuple[Taint, ...]) -> Faults:
+    yield from count_faults("spec.taints", len(taints), MOST_TAINTS, "taints")
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate(taints):
         path = f"spec.taints[{index}]"

@@ -9,6 +9,7 @@ from muster.validation.affinity import match_label_key_faults
 from muster.validation.fields import (
     Faults,
     choice_faults,
+    count_faults,
     least_faults,
     name_faults,
     optional_choice_faults,
@@ -22,10 +23,14 @@ EQUAL = "Equal"
 DO_NOT_SCHEDULE = "DoNotSchedule"
 SCHEDULE_ANYWAY = "ScheduleAnyway"
 NODE_INCLUSION_POLICIES = frozenset({"Honor", "Ignore"})
+MOST_TOLERATIONS = 256
+MOST_CONSTRAINTS = 32
+MOST_GATES = 64
 
 
 def toleration_faults(tolerations: tuple[Toleration, ...]) -> Faults:
     """Each toleration: an empty key tolerates all keys and so needs Exists, which takes no value."""
+    yield from count_faults("spec.tolerations", len(tolerations), MOST_TOLERATIONS, "tolerations")
     for index, toleration in enumerate(tolerations):
         path = f"spec.tolerations[{index}]"
         yield from optional_name_faults(f"{path}.key", toleration.key, label_key_fault)
@@ -43,9 +48,11 @@ def toleration_faults(tolerations: tuple[Toleration, ...]) -> Faults:
 
 def spread_faults(constraints: tuple[TopologySpreadConstraint, ...]) -> Faults:
     """Each constraint, and that no two say the same of one topology key."""
+    where = "spec.topologySpreadConstraints"
+    yield from count_faults(where, len(constraints), MOST_CONSTRAINTS, "constraints")
     seen: set[tuple[str, str]] = set()
     for index, constraint in enumerate(constraints):
-        path = f"spec.topologySpreadConstraints[{index}]"
+        path = f"{where}[{index}]"
         yield from _single_spread_faults(path, constraint)
         key = (constraint.topology_key, constraint.when_unsatisfiable)
         if key in seen:
@@ -55,11 +62,14 @@ def spread_faults(constraints: tuple[TopologySpreadConstraint, ...]) -> Faults:
 
 def gate_faults(gates: tuple[str, ...]) -> Faults:
     """Scheduling gates are unique label keys."""
+    yield from count_faults("spec.schedulingGates", len(gates), MOST_GATES, "gates")
+    seen: set[str] = set()
     for index, gate in enumerate(gates):
         path = f"spec.schedulingGates[{index}].name"
         yield from name_faults(path, gate, label_key_fault)
-        if gate and gate in gates[:index]:
+        if gate and gate in seen:
             yield Violation(path, DUPLICATE, f"must be unique, {gate!r} is not")
+        seen.add(gate)
 
 
 def _single_spread_faults(path: str, constraint: TopologySpreadConstraint) -> Faults:

@@ -14,7 +14,13 @@ from muster.model.pod import PHASES, Pod, PodBatch, PodSpec
 from muster.model.run_time import LONGEST_RUN_TIME_SECONDS, MAX_RUN_TIME_SECONDS, run_time_of
 from muster.validation.affinity import affinity_faults
 from muster.validation.containers import container_faults
-from muster.validation.fields import Faults, optional_choice_faults, optional_name_faults, range_faults
+from muster.validation.fields import (
+    Faults,
+    count_faults,
+    optional_choice_faults,
+    optional_name_faults,
+    range_faults,
+)
 from muster.validation.labels import label_map_faults
 from muster.validation.metadata import identity_faults, namespace_faults, shared_metadata_faults, uid_faults
 from muster.validation.placement_terms import gate_faults, spread_faults, toleration_faults
@@ -23,6 +29,7 @@ from muster.validation.seen import Seen
 from muster.validation.violations import DUPLICATE, INVALID, REQUIRED, TOO_MANY, Violation
 
 LONGEST_SCHEDULER_NAME = 253
+MOST_NODE_LABELS = 256
 # What may be added to any time without leaving 64 bits of microseconds.
 LONGEST_GRACE_SECONDS = 2**31 - 1
 FIRST_MOMENT_US = -62_135_596_800 * 10**6
@@ -38,6 +45,7 @@ def validate_pod_spec(spec: PodSpec) -> tuple[Violation, ...]:
 
 def _spec_faults(spec: PodSpec) -> Faults:
     yield from container_faults(spec)
+    yield from count_faults("spec.nodeSelector", len(spec.node_selector), MOST_NODE_LABELS, "labels")
     yield from label_map_faults("spec.nodeSelector", spec.node_selector)
     yield from affinity_faults(spec.affinity)
     yield from toleration_faults(spec.tolerations)

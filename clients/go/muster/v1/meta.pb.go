@@ -436,7 +436,7 @@ func (x *ObjectRef) GetUid() string {
 }
 
 // Selects objects by label; all of it must hold. An empty selector selects everything, an absent one nothing
-// unless the field that carries it says otherwise.
+// unless the field that carries it says otherwise. At most 1 000 keys and values in all.
 type LabelSelector struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Labels that must be present with exactly these values.

@@ -92,7 +92,7 @@ type NodeSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// True keeps new pods away that do not tolerate node.kubernetes.io/unschedulable.
 	Unschedulable bool `protobuf:"varint,1,opt,name=unschedulable,proto3" json:"unschedulable,omitempty"`
-	// Marks that repel pods without a matching toleration. Unique by key and effect.
+	// Marks that repel pods without a matching toleration. Unique by key and effect. At most 256.
 	Taints        []*Taint `protobuf:"bytes,2,rep,name=taints,proto3" json:"taints,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -207,7 +207,7 @@ func (x *Taint) GetEffect() string {
 	return ""
 }
 
-// What the node offers.
+// What the node offers: at most 256 resources.
 type NodeStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Resource name to quantity ("cpu": "64", "memory": "256Gi", "nvidia.com/gpu": "8"): the whole machine.

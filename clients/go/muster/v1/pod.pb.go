@@ -93,7 +93,8 @@ func (x *Pod) GetStatus() *PodStatus {
 // What the pod needs of the node that it runs on.
 type PodSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The pod's request is the sum over these.
+	// The pod's request is the sum over these. At most 256 together with `init_containers`, with at most 1 024
+	// ports and 256 names of resources in all.
 	Containers []*Container `protobuf:"bytes,1,rep,name=containers,proto3" json:"containers,omitempty"`
 	// Run before `containers`, one after the other; those with `restart_policy` Always are sidecars and keep
 	// running.
@@ -102,13 +103,13 @@ type PodSpec struct {
 	Overhead map[string]string `protobuf:"bytes,3,rep,name=overhead,proto3" json:"overhead,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Requests and limits of the pod as a whole; where set they replace the sum over the containers.
 	Resources *ResourceRequirements `protobuf:"bytes,4,opt,name=resources,proto3" json:"resources,omitempty"`
-	// Labels that the node must carry.
+	// Labels that the node must carry. At most 256.
 	NodeSelector map[string]string `protobuf:"bytes,5,rep,name=node_selector,json=nodeSelector,proto3" json:"node_selector,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Where the pod may, or would rather, run: by node labels and by other pods.
 	Affinity *Affinity `protobuf:"bytes,6,opt,name=affinity,proto3" json:"affinity,omitempty"`
-	// Taints that the pod puts up with. May grow later.
+	// Taints that the pod puts up with. May grow later. At most 256.
 	Tolerations []*Toleration `protobuf:"bytes,7,rep,name=tolerations,proto3" json:"tolerations,omitempty"`
-	// How evenly pods like this one are spread over domains.
+	// How evenly pods like this one are spread over domains. At most 32.
 	TopologySpreadConstraints []*TopologySpreadConstraint `protobuf:"bytes,8,rep,name=topology_spread_constraints,json=topologySpreadConstraints,proto3" json:"topology_spread_constraints,omitempty"`
 	// Name of a PriorityClass. An unknown one is accepted only together with `priority`.
 	PriorityClassName string `protobuf:"bytes,9,opt,name=priority_class_name,json=priorityClassName,proto3" json:"priority_class_name,omitempty"`
@@ -120,7 +121,7 @@ type PodSpec struct {
 	// Name of the profile that schedules the pod; empty is the default profile. A name that no profile carries
 	// makes the pod foreign: never queued or placed, counted once bound.
 	SchedulerName string `protobuf:"bytes,12,opt,name=scheduler_name,json=schedulerName,proto3" json:"scheduler_name,omitempty"`
-	// Names that hold the pod back, and its whole PodGroup with it. May only shrink later.
+	// Names that hold the pod back, and its whole PodGroup with it. May only shrink later. At most 64.
 	SchedulingGates []*PodSchedulingGate `protobuf:"bytes,13,rep,name=scheduling_gates,json=schedulingGates,proto3" json:"scheduling_gates,omitempty"`
 	// Immutable. The PodGroup that the pod belongs to. KEP-4671.
 	SchedulingGroup *PodSchedulingGroup `protobuf:"bytes,14,opt,name=scheduling_group,json=schedulingGroup,proto3" json:"scheduling_group,omitempty"`
@@ -586,7 +587,8 @@ func (x *PodSchedulingGroup) GetPodGroupName() string {
 	return ""
 }
 
-// Scheduling rules by node labels and by other pods.
+// Scheduling rules by node labels and by other pods. At most 64 terms of `pod_affinity` and `pod_anti_affinity`
+// together.
 type Affinity struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// By labels of nodes.
@@ -650,7 +652,8 @@ func (x *Affinity) GetPodAntiAffinity() *PodAntiAffinity {
 	return nil
 }
 
-// Which nodes the pod may, or would rather, run on.
+// Which nodes the pod may, or would rather, run on. At most 64 terms, with at most 256 requirements and 10 000
+// values in all.
 type NodeAffinity struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The node must match.
@@ -1040,16 +1043,16 @@ type PodAffinityTerm struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Which pods; absent selects none.
 	LabelSelector *LabelSelector `protobuf:"bytes,1,opt,name=label_selector,json=labelSelector,proto3" json:"label_selector,omitempty"`
-	// Namespaces of those pods; the pod's own when empty.
+	// Namespaces of those pods; the pod's own when empty. At most 256.
 	Namespaces []string `protobuf:"bytes,2,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
 	// Required. Node label key: nodes with the same value are one domain.
 	TopologyKey string `protobuf:"bytes,3,opt,name=topology_key,json=topologyKey,proto3" json:"topology_key,omitempty"`
 	// Absent: only `namespaces` count. `{}`: every namespace. A selector that is not empty is refused:
 	// NOT_SUPPORTED.
 	NamespaceSelector *LabelSelector `protobuf:"bytes,4,opt,name=namespace_selector,json=namespaceSelector,proto3" json:"namespace_selector,omitempty"`
-	// Keys of the pod's own labels whose values are added to the selector as In.
+	// Keys of the pod's own labels whose values are added to the selector as In. At most 64.
 	MatchLabelKeys []string `protobuf:"bytes,5,rep,name=match_label_keys,json=matchLabelKeys,proto3" json:"match_label_keys,omitempty"`
-	// Keys of the pod's own labels whose values are added to the selector as NotIn.
+	// Keys of the pod's own labels whose values are added to the selector as NotIn. At most 64.
 	MismatchLabelKeys []string `protobuf:"bytes,6,rep,name=mismatch_label_keys,json=mismatchLabelKeys,proto3" json:"mismatch_label_keys,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -1283,7 +1286,7 @@ type TopologySpreadConstraint struct {
 	// "Ignore" (when empty): taints do not matter; "Honor": nodes with taints that are not tolerated are left
 	// out.
 	NodeTaintsPolicy string `protobuf:"bytes,7,opt,name=node_taints_policy,json=nodeTaintsPolicy,proto3" json:"node_taints_policy,omitempty"`
-	// Keys of the pod's own labels whose values are added to the selector as In.
+	// Keys of the pod's own labels whose values are added to the selector as In. At most 64.
 	MatchLabelKeys []string `protobuf:"bytes,8,rep,name=match_label_keys,json=matchLabelKeys,proto3" json:"match_label_keys,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache

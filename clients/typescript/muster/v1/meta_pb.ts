@@ -281,7 +281,7 @@ export const ObjectRefSchema: GenMessage<ObjectRef> = /*@__PURE__*/
 
 /**
  * Selects objects by label; all of it must hold. An empty selector selects everything, an absent one nothing
- * unless the field that carries it says otherwise.
+ * unless the field that carries it says otherwise. At most 1 000 keys and values in all.
  *
  * @generated from message muster.v1.LabelSelector
  */

@@ -65,7 +65,7 @@ export type NodeSpec = Message<"muster.v1.NodeSpec"> & {
   unschedulable: boolean;
 
   /**
-   * Marks that repel pods without a matching toleration. Unique by key and effect.
+   * Marks that repel pods without a matching toleration. Unique by key and effect. At most 256.
    *
    * @generated from field: repeated muster.v1.Taint taints = 2;
    */
@@ -116,7 +116,7 @@ export const TaintSchema: GenMessage<Taint> = /*@__PURE__*/
   messageDesc(file_muster_v1_node, 2);
 
 /**
- * What the node offers.
+ * What the node offers: at most 256 resources.
  *
  * @generated from message muster.v1.NodeStatus
  */

@@ -62,7 +62,8 @@ export const PodSchema: GenMessage<Pod> = /*@__PURE__*/
  */
 export type PodSpec = Message<"muster.v1.PodSpec"> & {
   /**
-   * The pod's request is the sum over these.
+   * The pod's request is the sum over these. At most 256 together with `init_containers`, with at most 1 024
+   * ports and 256 names of resources in all.
    *
    * @generated from field: repeated muster.v1.Container containers = 1;
    */
@@ -91,7 +92,7 @@ export type PodSpec = Message<"muster.v1.PodSpec"> & {
   resources?: ResourceRequirements | undefined;
 
   /**
-   * Labels that the node must carry.
+   * Labels that the node must carry. At most 256.
    *
    * @generated from field: map<string, string> node_selector = 5;
    */
@@ -105,14 +106,14 @@ export type PodSpec = Message<"muster.v1.PodSpec"> & {
   affinity?: Affinity | undefined;
 
   /**
-   * Taints that the pod puts up with. May grow later.
+   * Taints that the pod puts up with. May grow later. At most 256.
    *
    * @generated from field: repeated muster.v1.Toleration tolerations = 7;
    */
   tolerations: Toleration[];
 
   /**
-   * How evenly pods like this one are spread over domains.
+   * How evenly pods like this one are spread over domains. At most 32.
    *
    * @generated from field: repeated muster.v1.TopologySpreadConstraint topology_spread_constraints = 8;
    */
@@ -149,7 +150,7 @@ export type PodSpec = Message<"muster.v1.PodSpec"> & {
   schedulerName: string;
 
   /**
-   * Names that hold the pod back, and its whole PodGroup with it. May only shrink later.
+   * Names that hold the pod back, and its whole PodGroup with it. May only shrink later. At most 64.
    *
    * @generated from field: repeated muster.v1.PodSchedulingGate scheduling_gates = 13;
    */
@@ -354,7 +355,8 @@ export const PodSchedulingGroupSchema: GenMessage<PodSchedulingGroup> = /*@__PUR
   messageDesc(file_muster_v1_pod, 6);
 
 /**
- * Scheduling rules by node labels and by other pods.
+ * Scheduling rules by node labels and by other pods. At most 64 terms of `pod_affinity` and `pod_anti_affinity`
+ * together.
  *
  * @generated from message muster.v1.Affinity
  */
@@ -389,7 +391,8 @@ export const AffinitySchema: GenMessage<Affinity> = /*@__PURE__*/
   messageDesc(file_muster_v1_pod, 7);
 
 /**
- * Which nodes the pod may, or would rather, run on.
+ * Which nodes the pod may, or would rather, run on. At most 64 terms, with at most 256 requirements and 10 000
+ * values in all.
  *
  * @generated from message muster.v1.NodeAffinity
  */
@@ -598,7 +601,7 @@ export type PodAffinityTerm = Message<"muster.v1.PodAffinityTerm"> & {
   labelSelector?: LabelSelector | undefined;
 
   /**
-   * Namespaces of those pods; the pod's own when empty.
+   * Namespaces of those pods; the pod's own when empty. At most 256.
    *
    * @generated from field: repeated string namespaces = 2;
    */
@@ -620,14 +623,14 @@ export type PodAffinityTerm = Message<"muster.v1.PodAffinityTerm"> & {
   namespaceSelector?: LabelSelector | undefined;
 
   /**
-   * Keys of the pod's own labels whose values are added to the selector as In.
+   * Keys of the pod's own labels whose values are added to the selector as In. At most 64.
    *
    * @generated from field: repeated string match_label_keys = 5;
    */
   matchLabelKeys: string[];
 
   /**
-   * Keys of the pod's own labels whose values are added to the selector as NotIn.
+   * Keys of the pod's own labels whose values are added to the selector as NotIn. At most 64.
    *
    * @generated from field: repeated string mismatch_label_keys = 6;
    */
@@ -776,7 +779,7 @@ export type TopologySpreadConstraint = Message<"muster.v1.TopologySpreadConstrai
   nodeTaintsPolicy: string;
 
   /**
-   * Keys of the pod's own labels whose values are added to the selector as In.
+   * Keys of the pod's own labels whose values are added to the selector as In. At most 64.
    *
    * @generated from field: repeated string match_label_keys = 8;
    */
