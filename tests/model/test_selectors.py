@@ -1,9 +1,19 @@
+from itertools import combinations, product
+
 import pytest
 
 from muster.model.meta import LabelSelector, SelectorRequirement
 from muster.model.node import Taint
 from muster.model.pod import NodeSelectorTerm, Toleration
-from muster.model.selectors import node_term_matches, selector_matches, tolerates, value_matches
+from muster.model.selectors import (
+    Tolerance,
+    is_tolerated,
+    node_term_matches,
+    selector_matches,
+    tolerates,
+    value_matches,
+    value_test,
+)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +39,10 @@ from muster.model.selectors import node_term_matches, selector_matches, tolerate
 def test_each_operator_judges_one_value(
     operator: str, values: tuple[str, ...], value: str | None, *, matches: bool
 ) -> None:
-    assert value_matches(SelectorRequirement("key", operator, values), value) is matches
+    requirement = SelectorRequirement("key", operator, values)
+
+    assert value_matches(requirement, value) is matches
+    assert value_test(requirement)(value) is matches
 
 
 def test_a_selector_selects_only_what_meets_all_of_it() -> None:
@@ -67,4 +80,22 @@ def test_a_node_term_reads_labels_and_the_name() -> None:
     ],
 )
 def test_a_toleration_bears_the_taints_it_names(toleration: Toleration, *, bears: bool) -> None:
-    assert tolerates(toleration, Taint("k", "v", "NoSchedule")) is bears
+    taint = Taint("k", "v", "NoSchedule")
+
+    assert tolerates(toleration, taint) is bears
+    assert Tolerance((toleration,)).bears(taint) is bears
+
+
+def test_many_tolerations_bear_what_one_of_them_does() -> None:
+    fields = (
+        ("", "k", "j"),
+        ("", "Equal", "Exists", "Other"),
+        ("", "v", "w"),
+        ("", "NoSchedule", "NoExecute"),
+    )
+    each = [Toleration(*of_one) for of_one in product(*fields)]
+    taints = [Taint(*of_one) for of_one in product(("k", "l"), ("", "v"), ("NoSchedule", "PreferNoSchedule"))]
+
+    for some in combinations(each, 2):
+        for taint in taints:
+            assert Tolerance(some).bears(taint) is is_tolerated(taint, some)

@@ -140,6 +140,8 @@ class SignatureTable:
 
 def content_of(value: object) -> Hashable:
     """A hashable stand-in for a model value: equal for equal content, whatever the order of mappings."""
+    if isinstance(value, str):
+        return value
     if isinstance(value, dict):
         return frozenset((key, content_of(item)) for key, item in value.items())
     if isinstance(value, tuple):

@@ -6,7 +6,9 @@ Every rule looks at one value of one key, so that a scheduler may ask once per d
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from itertools import product
 
 from muster.model.meta import LabelSelector, SelectorRequirement
 from muster.model.node import Taint
@@ -26,6 +28,7 @@ PREFER_NO_SCHEDULE = "PreferNoSchedule"
 NO_EXECUTE = "NoExecute"
 NAME_FIELD = "metadata.name"
 
+_EQUAL = ("", "Equal")
 _INTEGER = re.compile(r"[+-]?\d{1,19}", re.ASCII)
 
 
@@ -44,6 +47,18 @@ def value_matches(requirement: SelectorRequirement, value: str | None) -> bool:
             return _compares(requirement, value)
         case _:
             return False
+
+
+def value_test(requirement: SelectorRequirement) -> Callable[[str | None], bool]:
+    """`value_matches` of one requirement, to be asked of many values: however many it lists, each is looked up."""
+    listed = frozenset[str | None](requirement.values)
+    match requirement.operator:
+        case "In":
+            return listed.__contains__
+        case "NotIn":
+            return lambda value: value not in listed
+        case _:
+            return partial(value_matches, requirement)
 
 
 def _compares(requirement: SelectorRequirement, value: str | None) -> bool:
@@ -90,7 +105,27 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
         return False
     if toleration.operator == EXISTS:
         return True
-    return toleration.operator in ("", "Equal") and toleration.value == taint.value
+    return toleration.operator in _EQUAL and toleration.value == taint.value
+
+
+class Tolerance:
+    """Many tolerations together: what they bear is looked up instead of asking each, as `is_tolerated` does."""
+
+    def __init__(self, tolerations: Iterable[Toleration]) -> None:
+        self._any_value: set[tuple[str, str]] = set()
+        self._with_value: set[tuple[str, str, str]] = set()
+        for each in tolerations:
+            if each.operator == EXISTS:
+                self._any_value.add((each.effect, each.key))
+            elif each.operator in _EQUAL:
+                self._with_value.add((each.effect, each.key, each.value))
+
+    def bears(self, taint: Taint) -> bool:
+        """Whether one of the tolerations bears the taint."""
+        for place in product((taint.effect, ""), (taint.key, "")):
+            if place in self._any_value or (*place, taint.value) in self._with_value:
+                return True
+        return False
 
 
 def is_tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from muster.core.node_table import NodeTable
 from muster.core.signature import Signature
 from muster.model.meta import SelectorRequirement
 from muster.model.pod import NodeSelectorTerm, PodSpec
-from muster.model.selectors import IN, NAME_FIELD, NOT_IN, value_matches
+from muster.model.selectors import IN, NAME_FIELD, NOT_IN, value_test
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ def _term_nodes(term: NodeSelectorTerm, nodes: NodeTable) -> BoolArray:
 def _all_met(requirements: Iterable[SelectorRequirement], nodes: NodeTable) -> BoolArray:
     mask = np.ones(nodes.size, dtype=np.bool_)
     for requirement in requirements:
-        mask &= nodes.column(requirement.key).mask(partial(value_matches, requirement))
+        mask &= nodes.column(requirement.key).mask(value_test(requirement))
     return mask
 
 

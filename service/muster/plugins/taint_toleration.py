@@ -15,8 +15,8 @@ from muster.core.framework import MAX_SCORE
 from muster.core.node_table import NodeTable
 from muster.core.signature import Signature
 from muster.model.node import Taint
-from muster.model.pod import PodSpec, Toleration
-from muster.model.selectors import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, is_tolerated
+from muster.model.pod import PodSpec
+from muster.model.selectors import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, Tolerance
 
 _REFUSING = frozenset({NO_SCHEDULE, NO_EXECUTE})
 
@@ -33,7 +33,8 @@ class TaintFilter:
 @dataclass(frozen=True)
 class TaintScore:
     def score(self, signature: Signature, nodes: NodeTable) -> IntArray | None:
-        counts = _per_node(nodes, lambda taints: _avoided(taints, signature.spec.tolerations))
+        tolerance = Tolerance(signature.spec.tolerations)
+        counts = _per_node(nodes, lambda taints: _avoided(taints, tolerance))
         most = int(counts[nodes.present].max(initial=0))
         return (most - counts) * MAX_SCORE // most if most else None
 
@@ -42,17 +43,16 @@ def tolerated_nodes(spec: PodSpec, nodes: NodeTable) -> BoolArray | None:
     """True per slot whose taints let the pod in; None if all do."""
     if not any(nodes.taint_sets):
         return None
-    return _per_node(nodes, lambda taints: not _refused(taints, spec.tolerations)) > 0
+    tolerance = Tolerance(spec.tolerations)
+    return _per_node(nodes, lambda taints: not _refused(taints, tolerance)) > 0
 
 
-def _refused(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> bool:
-    return any(taint.effect in _REFUSING and not is_tolerated(taint, tolerations) for taint in taints)
+def _refused(taints: tuple[Taint, ...], tolerance: Tolerance) -> bool:
+    return any(taint.effect in _REFUSING and not tolerance.bears(taint) for taint in taints)
 
 
-def _avoided(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> int:
-    return sum(
-        taint.effect == PREFER_NO_SCHEDULE and not is_tolerated(taint, tolerations) for taint in taints
-    )
+def _avoided(taints: tuple[Taint, ...], tolerance: Tolerance) -> int:
+    return sum(taint.effect == PREFER_NO_SCHEDULE and not tolerance.bears(taint) for taint in taints)
 
 
 def _per_node(nodes: NodeTable, verdict: Callable[[tuple[Taint, ...]], int]) -> IntArray:

@@ -80,17 +80,19 @@ class SpreadFilter:
 
     def mask(self, signature: Signature, snapshot: Snapshot) -> BoolArray:
         mask = np.ones(snapshot.nodes.size, dtype=np.bool_)
+        counting = _CountingNodes(signature, FILTERING, snapshot.nodes)
         for constraint in constraints_of(signature, FILTERING):
-            mask &= self._within_skew(constraint, signature, snapshot)
+            mask &= self._within_skew(constraint, signature, snapshot, counting.of(constraint))
         return mask
 
     def excludes_itself(self, signature: Signature) -> bool:
         return False
 
-    def _within_skew(self, constraint: Constraint, signature: Signature, snapshot: Snapshot) -> BoolArray:
+    def _within_skew(
+        self, constraint: Constraint, signature: Signature, snapshot: Snapshot, eligible: BoolArray
+    ) -> BoolArray:
         nodes = snapshot.nodes
         column = nodes.column(constraint.key)
-        eligible = _eligible(constraint, signature, FILTERING, nodes)
         counts = value_totals(snapshot.count(constraint.pods).per_slot, column, eligible)
         exists = value_totals(np.ones(nodes.size, dtype=np.int64), column, eligible) > 0
         fewest = int(counts[exists].min()) if exists.any() else 0
@@ -112,18 +114,16 @@ class SpreadScore:
     def score(self, signature: Signature, snapshot: Snapshot, slots: Slots) -> IntArray:
         nodes = snapshot.nodes
         constraints = constraints_of(signature, SCORING)
-        labelled = _labelled(_keys(signature.spec, SCORING), nodes)[slots]
+        counting = _CountingNodes(signature, SCORING, nodes)
         crowd = np.zeros(len(slots), dtype=np.int64)
         for constraint in constraints:
-            crowd += self._crowd(constraint, signature, snapshot, slots)
-        return _inverted(crowd, labelled)
+            crowd += self._crowd(constraint, snapshot, slots, counting.of(constraint))
+        return _inverted(crowd, counting.labelled[slots])
 
     def _crowd(
-        self, constraint: Constraint, signature: Signature, snapshot: Snapshot, slots: Slots
+        self, constraint: Constraint, snapshot: Snapshot, slots: Slots, eligible: BoolArray
     ) -> IntArray:
-        nodes = snapshot.nodes
-        column = nodes.column(constraint.key)
-        eligible = _eligible(constraint, signature, SCORING, nodes)
+        column = snapshot.nodes.column(constraint.key)
         counts = value_totals(snapshot.count(constraint.pods).per_slot, column, eligible)
         codes = column.codes[slots]
         domains = len(np.unique(codes[codes >= 0]))
@@ -171,17 +171,36 @@ def _labelled(keys: tuple[str, ...], nodes: NodeTable) -> BoolArray:
     return mask
 
 
-def _eligible(constraint: Constraint, signature: Signature, when: str, nodes: NodeTable) -> BoolArray:
-    """The nodes whose pods count."""
-    mask = _labelled(_keys(signature.spec, when), nodes)
-    demands = (
-        required_nodes(signature.spec, nodes) if constraint.honors_affinity else None,
-        tolerated_nodes(signature.spec, nodes) if constraint.honors_taints else None,
-    )
-    for demand in demands:
-        if demand is not None:
-            mask &= demand
-    return mask
+class _CountingNodes:
+    """The nodes whose pods count for the constraints of one kind, found once for all that honor the same.
+
+    labelled: those that have the keys of all constraints.
+    """
+
+    def __init__(self, signature: Signature, when: str, nodes: NodeTable) -> None:
+        self.labelled = _labelled(_keys(signature.spec, when), nodes)
+        self._spec = signature.spec
+        self._nodes = nodes
+        self._found: dict[tuple[bool, bool], BoolArray] = {}
+
+    def of(self, constraint: Constraint) -> BoolArray:
+        """Those of one constraint, not to be changed."""
+        honored = (constraint.honors_affinity, constraint.honors_taints)
+        found = self._found.get(honored)
+        if found is None:
+            found = self._found[honored] = self._honoring(constraint)
+        return found
+
+    def _honoring(self, constraint: Constraint) -> BoolArray:
+        mask = self.labelled.copy()
+        demands = (
+            required_nodes(self._spec, self._nodes) if constraint.honors_affinity else None,
+            tolerated_nodes(self._spec, self._nodes) if constraint.honors_taints else None,
+        )
+        for demand in demands:
+            if demand is not None:
+                mask &= demand
+        return mask
 
 
 def _logarithm(number: int) -> int:
