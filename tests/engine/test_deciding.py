@@ -14,14 +14,15 @@ from muster.core.framework import Profile
 from muster.core.observer import Observer
 from muster.core.snapshot import Snapshot
 from muster.core.tree import Unit
-from muster.engine.deciding import Decider, Verdict
+from muster.engine.deciding import INLINE_TERMS, Decider, Verdict
 from muster.engine.decision_input import input_of
 from muster.engine.ports import DecisionInput
 from muster.engine.telemetry_port import NullTelemetry
 from muster.engine.units import build_unit
 from muster.engine.worker_pool import WorkerPool
 from muster.model.group import PodGroup
-from muster.model.pod import Container, Pod, Resources
+from muster.model.meta import LabelSelector
+from muster.model.pod import Affinity, Container, Pod, PodAffinity, PodAffinityTerm, Resources
 from tests.engine.held_pool import HeldPool
 from tests.engine.preempting_cluster import CLIENTS_EVICT, SCHEDULED, WAITING, full_cluster, gang, low
 from tests.engine.tree_cluster import PROFILE, TreeCluster, leaf, node, pods
@@ -186,6 +187,37 @@ async def test_a_unit_that_waits_for_victims_is_searched_for_room_that_came_free
 
     assert decision.code is SCHEDULED
     assert decision.search.end is SearchEnd.FOUND
+
+
+@pytest.mark.parametrize("has_them_itself", [True, False])
+async def test_a_pod_whose_place_depends_on_many_terms_is_left_to_a_worker(
+    placing: Placing, clock: FakeClock, *, has_them_itself: bool
+) -> None:
+    trees = TreeCluster(node("n", cpu=10, labels={"host": "n"}))
+    many, plain = pods(OTHER, 1)[0], pods(OTHER, 2)[1]
+    many, plain = apart_from_many(replace(many, group="")), replace(plain, group="")
+    if not has_them_itself:
+        trees.apply(replace(many, name="runs", node_name="n"))
+        many, plain = replace(plain, labels={"app": "web"}), replace(plain, name="plain", labels={})
+    trees.apply(many, plain)
+    pool = WorkerPool(1)
+    decider = Decider(trees.cluster, clock, {PROFILE.name: PROFILE}, pool, NullTelemetry())
+
+    await decider.verdict(build_unit(trees.cluster, plain.key))
+    assert placing.times == 1
+    await decider.verdict(build_unit(trees.cluster, many.key))
+    await pool.close()
+
+    assert placing.times == 1
+
+
+def apart_from_many(pod: Pod) -> Pod:
+    terms = tuple(
+        PodAffinityTerm(LabelSelector({"app": "web"}), topology_key=f"key-{i}")
+        for i in range(INLINE_TERMS + 1)
+    )
+    affinity = Affinity(pod_anti_affinity=PodAffinity(terms))
+    return replace(pod, spec=replace(pod.spec, affinity=affinity))
 
 
 def unsearched() -> TreeCluster:

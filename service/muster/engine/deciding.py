@@ -29,6 +29,7 @@ from muster.engine.ports import Clock, DecisionInput
 from muster.engine.slices import give_way
 from muster.engine.telemetry_port import EngineTelemetry, StartedCycle
 from muster.engine.unit_faults import fault_of
+from muster.engine.unit_terms import term_count
 from muster.engine.units import build_unit
 from muster.engine.worker_pool import WorkerPool
 from muster.model.variations import variation, varied
@@ -37,6 +38,7 @@ from muster.telemetry.facts import CycleFacts
 CHANGES_A_SLICE = 100
 INLINE_PODS = 64
 INLINE_WORK = 400_000
+INLINE_TERMS = 128
 NO_SEARCH = Fraction(0)
 _FAILED = (DecisionCode.UNSCHEDULABLE, DecisionCode.WAITING_FOR_PREEMPTION)
 _OUR_PLUGINS = "muster.plugins."
@@ -330,7 +332,9 @@ class Decider:
         if not _is_our_own(profile) or not self.may_be_small(pods):
             return False
         nodes = len(self._cluster.state.objects["Node"])
-        return pods <= 1 or pods * nodes <= INLINE_WORK
+        if pods > 1 and pods * nodes > INLINE_WORK:
+            return False
+        return term_count(unit, self._cluster.feed) <= INLINE_TERMS
 
     def may_be_small(self, pods: int) -> bool:
         """Whether a unit with so many pods to place is perhaps decided here, and not by a worker for its size alone."""

@@ -14,6 +14,7 @@ from muster.model.pod import Affinity, PodAffinity, PodAffinityTerm
 from muster.model.selectors import IN, NOT_IN, labels_match, requirements_of
 
 TermKind = Literal["affinity", "anti_affinity", "preferred", "preferred_anti"]
+TERM_KINDS: tuple[TermKind, ...] = ("affinity", "anti_affinity", "preferred", "preferred_anti")
 
 
 @dataclass(frozen=True)
