@@ -18,11 +18,14 @@ from muster.model.pod import (
     Affinity,
     NodeAffinity,
     NodeSelectorTerm,
+    PodAffinity,
+    PodAffinityTerm,
     PodSpec,
     Toleration,
     TopologySpreadConstraint,
 )
 from muster.plugins.node_affinity import required_nodes
+from muster.plugins.pod_terms import Carrying, Term, terms_of
 from muster.plugins.taint_toleration import tolerated_nodes
 from muster.plugins.topology_spread import SpreadFilter, SpreadScore
 from tests.dsl import pod
@@ -116,3 +119,23 @@ def _seconds(spec: PodSpec, nodes: NodeTable) -> float:
         required_nodes(spec, nodes)
         least = min(least, process_time() - started)
     return least
+
+
+def test_a_term_is_found_among_the_many_of_a_pod_without_being_compared_with_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared: list[Term] = []
+    plain = Term.__eq__
+
+    def equals(term: Term, other: object) -> bool:
+        compared.append(term)
+        return plain(term, other)
+
+    away = PodAffinity(tuple(PodAffinityTerm(LabelSelector({"a": key}), (), "host") for key in KEYS))
+    carrier = _signature(PodSpec(affinity=Affinity(pod_anti_affinity=away)))
+    last = replace(terms_of(carrier).anti_affinity[-1])
+    monkeypatch.setattr(Term, "__eq__", equals)
+
+    assert Carrying("anti_affinity", last).selects(carrier)
+    assert not Carrying("affinity", last).selects(carrier)
+    assert len(compared) <= 2

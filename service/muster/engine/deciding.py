@@ -38,7 +38,7 @@ from muster.telemetry.facts import CycleFacts
 CHANGES_A_SLICE = 100
 INLINE_PODS = 64
 INLINE_WORK = 400_000
-INLINE_TERMS = 128
+INLINE_TERMS = 48
 NO_SEARCH = Fraction(0)
 _FAILED = (DecisionCode.UNSCHEDULABLE, DecisionCode.WAITING_FOR_PREEMPTION)
 _OUR_PLUGINS = "muster.plugins."

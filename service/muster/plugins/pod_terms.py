@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from muster.core.signature import Signature
 from muster.core.snapshot import Snapshot
@@ -48,7 +48,16 @@ class Terms:
         return terms
 
 
+class _Carried(NamedTuple):
+    """Terms that running pods carry towards a signature, for as long as the same kinds of pods run."""
+
+    carriers_version: int
+    terms: tuple[Term, ...]
+
+
 _NO_TERMS = Terms()
+_CARRIED = "carried terms"
+_MOST_CARRIED = 4_096
 
 
 @dataclass(frozen=True)
@@ -71,7 +80,7 @@ class Carrying:
     skips_leaving = False
 
     def selects(self, signature: Signature) -> bool:
-        return self.term in terms_of(signature).of(self.kind)
+        return signature.spec.affinity is not None and self.term in _term_set(self.kind, signature)
 
 
 def terms_of(signature: Signature) -> Terms:
@@ -92,10 +101,26 @@ def _terms_of(signature: Signature) -> Terms:
     )
 
 
+@lru_cache(maxsize=16384)
+def _term_set(kind: TermKind, signature: Signature) -> frozenset[Term]:
+    return frozenset(terms_of(signature).of(kind))
+
+
 def carried_terms(kind: TermKind, signature: Signature, snapshot: Snapshot) -> tuple[Term, ...]:
     """Terms of that kind of pods that run now which select the signature; each once, in a fixed order."""
     if not snapshot.pods.carriers:
         return ()
+    known: dict[tuple[TermKind, int], _Carried] = snapshot.derived.setdefault(_CARRIED, {})
+    place, version = (kind, signature.index), snapshot.pods.carriers_version
+    carried = known.get(place)
+    if carried is None or carried.carriers_version != version:
+        if len(known) >= _MOST_CARRIED:
+            known.clear()
+        carried = known[place] = _Carried(version, _carried_now(kind, signature, snapshot))
+    return carried.terms
+
+
+def _carried_now(kind: TermKind, signature: Signature, snapshot: Snapshot) -> tuple[Term, ...]:
     found: dict[Term, None] = {}
     for index in sorted(snapshot.pods.carriers):
         found |= dict.fromkeys(_carried_towards(kind, snapshot.signatures[index], signature))
