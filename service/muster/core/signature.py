@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, fields, is_dataclass
+from functools import lru_cache
 
 from muster.model.pod import Pod, PodSpec
 from muster.model.resources import Amounts, pod_requests
@@ -146,6 +147,11 @@ def content_of(value: object) -> Hashable:
         return frozenset((key, content_of(item)) for key, item in value.items())
     if isinstance(value, tuple):
         return tuple(content_of(item) for item in value)
-    if is_dataclass(value):
-        return (type(value).__name__, *(content_of(getattr(value, item.name)) for item in fields(value)))
-    return value
+    names = _field_names(type(value))  # type: ignore[arg-type]  # Takes the __hash__ of objects for that of types.
+    return (type(value).__name__, *(content_of(getattr(value, name)) for name in names)) if names else value
+
+
+@lru_cache(maxsize=256)
+def _field_names(of_type: type) -> tuple[str, ...]:
+    """The fields of a dataclass; nothing for other types."""
+    return tuple(item.name for item in fields(of_type)) if is_dataclass(of_type) else ()

@@ -5,6 +5,7 @@ Ports conflict if protocol and number are equal and the addresses are, or one of
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -15,6 +16,7 @@ from muster.model.pod import ContainerPort
 
 Port = tuple[str, int, str]
 """Protocol, number, address."""
+Addresses = Mapping[tuple[str, int], set[str]]
 
 _NO_PORTS: frozenset[Port] = frozenset()
 _ALL_ADDRESSES = frozenset({"", "0.0.0.0"})  # noqa: S104 - compared with, not listened on.
@@ -28,7 +30,8 @@ class PortsConflicting:
     skips_leaving = False
 
     def selects(self, signature: Signature) -> bool:
-        return any(_conflict(ours, theirs) for ours in self.ports for theirs in ports_of(signature))
+        theirs = ports_of(signature)
+        return bool(theirs) and _are_in_conflict(_by_number(self.ports), _by_number(theirs))
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,18 @@ def _number(port: ContainerPort, *, host_network: bool) -> int:
     return port.host_port or (port.container_port if host_network else 0)
 
 
-def _conflict(ours: Port, theirs: Port) -> bool:
-    if ours[:2] != theirs[:2]:
-        return False
-    return ours[2] == theirs[2] or ours[2] in _ALL_ADDRESSES or theirs[2] in _ALL_ADDRESSES
+@lru_cache(maxsize=16384)
+def _by_number(ports: frozenset[Port]) -> Addresses:
+    """The addresses of each protocol and number."""
+    found: dict[tuple[str, int], set[str]] = {}
+    for protocol, number, address in ports:
+        found.setdefault((protocol, number), set()).add(address)
+    return found
+
+
+def _are_in_conflict(ours: Addresses, theirs: Addresses) -> bool:
+    return any(_overlap(ours[number], theirs[number]) for number in ours.keys() & theirs.keys())
+
+
+def _overlap(ours: set[str], theirs: set[str]) -> bool:
+    return not (ours.isdisjoint(theirs) and _ALL_ADDRESSES.isdisjoint(ours | theirs))
