@@ -85,6 +85,16 @@ def test_settings_do_not_change() -> None:
         pytest.param({"eviction": "nobody"}, "eviction: Input should be 'server' or 'client'", id="eviction"),
         pytest.param({"uds_mode": "999"}, "uds_mode: ", id="mode"),
         pytest.param({"colour": "red"}, "colour: ", id="unknown"),
+        *(
+            pytest.param({name: 10**13}, f"{name}: Input should be less than", id=name)
+            for name in (
+                "log_retention_seconds",
+                "log_retention_revisions",
+                "decision_retention_seconds",
+                "decision_retention_count",
+                "finished_retention_seconds",
+            )
+        ),
     ],
 )
 def test_a_wrong_setting_is_named_with_its_fault(flags: dict[str, str], fault: str) -> None:
@@ -103,6 +113,10 @@ def test_every_fault_is_named_at_once() -> None:
         pytest.param("colour: red", "colour", id="unknown setting"),
         pytest.param("a: [", "config: ", id="no YAML"),
         pytest.param("- a", "config: ", id="a list"),
+        pytest.param("1: 2", "config: ", id="a number for a name"),
+        pytest.param("[" * 100_000, "config: ", id="lists without end"),
+        pytest.param("listen: 2026-99-99", "config: ", id="a day that is none"),
+        pytest.param("insecure: !!bool maybe", "config: ", id="not what its tag says"),
     ],
 )
 def test_a_wrong_file_is_one_line(tmp_path: Path, text: str, fault: str) -> None:

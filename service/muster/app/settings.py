@@ -28,6 +28,10 @@ from muster.store.database import parsed_url
 
 DEFAULT_LISTEN = "127.0.0.1:50051"
 HIGHEST_PORT = 65_535
+# More seconds, revisions and decisions than there will be, few enough to be counted in microseconds.
+LONGEST_RETENTION = 10**12
+# What PyYAML lets through of a text that is no UTF-8, is not what its tag says, or is nested without end.
+_OF_ODD_YAML = (ValueError, LookupError, AttributeError, RecursionError)
 
 
 class InvalidSettingsError(Exception):
@@ -56,18 +60,27 @@ class Settings(BaseSettings):
         max(1, (os.cpu_count() or 1) - 1), ge=0, le=256, description="worker processes; 0: decide in this one"
     )
     log_retention_seconds: int = Field(
-        3_600, ge=60, description="how long a watch can go back, if the count does not cut it short"
+        3_600,
+        ge=60,
+        le=LONGEST_RETENTION,
+        description="how long a watch can go back, if the count does not cut it short",
     )
     log_retention_revisions: int = Field(
-        100_000, ge=1_000, description="how many revisions a watch can go back"
+        100_000, ge=1_000, le=LONGEST_RETENTION, description="how many revisions a watch can go back"
     )
-    decision_retention_seconds: int = Field(7 * 86_400, ge=60, description="how long decisions are kept")
+    decision_retention_seconds: int = Field(
+        7 * 86_400, ge=60, le=LONGEST_RETENTION, description="how long decisions are kept"
+    )
     decision_retention_count: int = Field(
-        1_000_000, ge=1_000, description="how many decisions of a cluster are kept, the newest ones"
+        1_000_000,
+        ge=1_000,
+        le=LONGEST_RETENTION,
+        description="how many decisions of a cluster are kept, the newest ones",
     )
     finished_retention_seconds: int = Field(
         0,
         ge=0,
+        le=LONGEST_RETENTION,
         description="how long finished pods, and trees of which all pods have finished, are kept; 0: for ever",
     )
     tls_cert: Path | None = Field(None, description="PEM file of the server's certificate chain")
@@ -157,9 +170,9 @@ def _read(config: Path) -> dict[str, Any]:
     """The settings in a YAML file. Raises InvalidSettingsError."""
     try:
         values = yaml.safe_load(config.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, OSError, *_OF_ODD_YAML) as error:
         raise InvalidSettingsError(" ".join(f"config: {config}: {error}".split())) from error
-    if not isinstance(values or {}, dict):
+    if not isinstance(values or {}, dict) or not all(isinstance(name, str) for name in values or ()):
         raise InvalidSettingsError(f"config: {config}: is no mapping of settings to values")
     return values or {}
 
