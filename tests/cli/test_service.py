@@ -69,6 +69,26 @@ def test_a_file_of_roots_that_is_not_there_is_one_line(name: str) -> None:
     assert "no.pem" in result.stderr
 
 
+@pytest.mark.parametrize("name", ["version", "health", "get"])
+def test_a_file_of_roots_that_is_no_pem_is_one_line_that_names_it(name: str, tmp_path: Path) -> None:
+    (tmp_path / "roots.pem").write_bytes(bytes(range(256)))
+
+    result = CliRunner().invoke(muster, [name, "--ca", str(tmp_path / "roots.pem")])
+
+    assert result.exit_code == 1
+    assert len(result.stderr.splitlines()) == 1
+    assert "not a PEM file" in result.stderr
+    assert "roots.pem" in result.stderr
+
+
+@pytest.mark.parametrize("option", ["--cert", "--key"])
+def test_half_of_a_client_certificate_is_wrong_usage(option: str) -> None:
+    result = CliRunner().invoke(muster, ["get", option, "half.pem"])
+
+    assert result.exit_code == 2
+    assert "--cert and --key go together" in result.stderr
+
+
 @pytest.mark.skipif(not FULL.exists(), reason="no device that is always full")
 def test_a_full_disk_is_one_line(command: Command, manifests: Path) -> None:
     command("apply", "-f", str(manifests))

@@ -6,12 +6,14 @@ on messages over 256 KiB, and `retry` repeats calls instead.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
 
+PEM = b"-----BEGIN "
 DEFAULT_PORT = 50051
 DEFAULT_ADDRESS = f"127.0.0.1:{DEFAULT_PORT}"
 MEBIBYTE = 1 << 20
@@ -41,7 +43,7 @@ class Tls:
     key: Path | None = None
 
     def credentials(self) -> grpc.ChannelCredentials:
-        """Reads the files. Raises OSError."""
+        """Reads the files. Raises OSError, also for what is no PEM."""
         return grpc.ssl_channel_credentials(
             root_certificates=_read(self.ca),
             private_key=_read(self.key),
@@ -69,4 +71,10 @@ class Connection:
 
 
 def _read(path: Path | None) -> bytes | None:
-    return None if path is None else path.read_bytes()
+    """The content of a PEM file; of others gRPC says no more than that no server can be reached."""
+    if path is None:
+        return None
+    content = path.read_bytes()
+    if PEM not in content:
+        raise OSError(errno.EINVAL, "not a PEM file", str(path))
+    return content

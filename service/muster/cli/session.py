@@ -113,6 +113,8 @@ def client_command(command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)
     def with_session(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - click's own
         session = click.get_current_context().ensure_object(Session)
+        if (session.cert is None) != (session.key is None):
+            raise click.UsageError("--cert and --key go together")
         try:
             return command(session, *arguments, **options)
         except UnicodeEncodeError as error:
