@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
 
 import numpy as np
 import pytest
 
+from muster.core.arrays import IntArray, lengthened
 from muster.core.bound_pods import grouped
 from muster.core.deltas import NodePut, NodeRemoved, PodsBound, PodsLeaving, PodsUnbound, SignaturesAdded
 from muster.core.signature import SignatureTable
 from muster.core.snapshot import Snapshot
+from muster.model.node import Node
 from muster.model.pod import Pod
 from tests.dsl import node, pod
 from tests.dsl.state import state_of
@@ -257,3 +260,38 @@ def test_pods_are_grouped_by_kind_and_node(number: int) -> None:
     }
     assert counted == Counter(zip(signatures.tolist(), slots.tolist(), strict=True))
     assert [signature for signature, _, _ in groups] == sorted({*signatures.tolist()})
+
+
+def test_resources_that_come_one_after_the_other_seldom_make_the_arrays_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[int] = []
+
+    def counted(array: IntArray, rows: int) -> IntArray:
+        made.append(rows)
+        return lengthened(array, rows)
+
+    monkeypatch.setattr("muster.core.node_table.lengthened", counted)
+    snapshot = Snapshot()
+
+    for number in range(1_000):
+        snapshot.apply(NodePut(Node(name="a", allocatable={f"x/{i}": "5" for i in range(number)})))
+
+    assert len(made) <= 2 * 10
+    assert snapshot.nodes.free.shape[0] == snapshot.nodes.allocatable.shape[0] == len(snapshot.nodes.rows)
+    assert free(snapshot, "a", "x/998") == 5
+
+
+def test_a_replica_gets_no_rows_that_nothing_is_in() -> None:
+    snapshot = snapshot_with(pod())
+    snapshot.apply(NodePut(Node(name="a", allocatable={f"x/{i}": "5" for i in range(100)})))
+    snapshot.apply(NodePut(Node(name="a", allocatable={f"y/{i}": "5" for i in range(100)})))
+
+    replica: Snapshot = pickle.loads(pickle.dumps(snapshot))  # noqa: S301 - our own
+    for each in (snapshot, replica):
+        each.apply(NodePut(Node(name="b", allocatable={"z": "7", "y/0": "3"})))
+        each.apply(bound(1, "b"))
+
+    assert len(pickle.dumps(snapshot.nodes)) < 2 * 8 * snapshot.nodes.size * len(snapshot.nodes.rows) + 20_000
+    assert state_of(replica) == state_of(snapshot)
+    assert free(replica, "b", "z") == 7

@@ -24,3 +24,10 @@ def widened(array: NDArray[Any], size: int, fill: int) -> NDArray[Any]:
     grown = np.full((*array.shape[:-1], size), fill, dtype=array.dtype)
     grown[..., : array.shape[-1]] = array
     return grown
+
+
+def lengthened(array: IntArray, rows: int) -> IntArray:
+    """The array with its first axis grown to so many rows, new ones holding 0."""
+    grown = np.zeros((rows, *array.shape[1:]), dtype=array.dtype)
+    grown[: len(array)] = array
+    return grown

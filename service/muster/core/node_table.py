@@ -8,10 +8,11 @@ A slot without a node may still hold pods, whose node is not known yet or not an
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
-from muster.core.arrays import BoolArray, CodeArray, IntArray, Slots, widened
+from muster.core.arrays import BoolArray, CodeArray, IntArray, Slots, lengthened, widened
 from muster.core.label_columns import LabelColumn, LabelColumns
 from muster.model.node import Node, Taint
 from muster.model.resources import CPU, MEMORY, PODS, Amounts, node_allocatable
@@ -51,6 +52,10 @@ class NodeTable:
         self._offered: dict[int, tuple[int, ...]] = {}
         self._sorted: tuple[int, Slots, IntArray] | None = None
         self._shifts: tuple[int, tuple[int, ...]] = (-1, ())
+        self._reserve: tuple[IntArray, IntArray] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_reserve": None}
 
     def __len__(self) -> int:
         """How many nodes there are."""
@@ -72,11 +77,16 @@ class NodeTable:
         row = self.rows.get(resource)
         if row is None:
             row = self.rows[resource] = len(self.rows)
-            blank = np.zeros((1, self.size), dtype=np.int64)
-            self.allocatable = np.concatenate((self.allocatable, blank))
-            self.free = np.concatenate((self.free, blank))
+            self._lengthen()
             self._offered.clear()
         return row
+
+    def _lengthen(self) -> None:
+        """Show one more row of those that are held in reserve, of which there are twice as many whenever they run out."""
+        number = len(self.rows)
+        if self._reserve is None or number > len(self._reserve[0]):
+            self._reserve = lengthened(self.allocatable, 2 * number), lengthened(self.free, 2 * number)
+        self.allocatable, self.free = (held[:number] for held in self._reserve)
 
     def offered(self, slot: int) -> tuple[int, ...]:
         """What one node offers, an amount a resource row."""
@@ -92,6 +102,7 @@ class NodeTable:
         places = [row for _, row in kept]
         self.rows = {resource: place for place, (resource, _) in enumerate(kept)}
         self.allocatable, self.free = self.allocatable[places], self.free[places]
+        self._reserve = None
         self._offered.clear()
         self.version += 1
         return places
@@ -242,6 +253,7 @@ class NodeTable:
         self.size *= 2
         self.allocatable = widened(self.allocatable, self.size, 0)
         self.free = widened(self.free, self.size, 0)
+        self._reserve = None
         self.present = widened(self.present, self.size, 0)
         self.unschedulable = widened(self.unschedulable, self.size, 0)
         self.taint_codes = widened(self.taint_codes, self.size, 0)
