@@ -117,7 +117,7 @@ Global___Taint: _TypeAlias = Taint  # noqa: Y015
 
 @_typing.final
 class NodeStatus(_message.Message):
-    """What the node offers: at most 256 resources."""
+    """What the node offers: at most 256 resources, and at most 1 024 between all nodes of a cluster."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

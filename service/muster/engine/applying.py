@@ -25,6 +25,7 @@ from muster.engine.slices import Slices
 from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
 from muster.model.meta import COMPOSITE_POD_GROUP, POD_GROUP, ObjectKey
 from muster.model.names import DEFAULT_NAMESPACE
+from muster.model.node import Node
 from muster.model.objects import ClusterObject
 from muster.model.pod import Pod, PodBatch
 from muster.model.priority import PriorityClass
@@ -68,6 +69,7 @@ class ApplyPlan:
         self.revision = cluster.state.revision + 1
         self._known_pod = cluster.state.pod
         self._call = call
+        self._types = set(map(type, call.objects))
         self._seen = CallObjects()
         self._conditions = PodConditions(now_us)
         self._faults: list[Violation] = []
@@ -102,6 +104,7 @@ class ApplyPlan:
             index += 1
             if slices.is_over:
                 await slices.give_way()
+        self._check_resources()
         if self._faults:
             first = self._faults[0]
             text = (
@@ -274,6 +277,13 @@ class ApplyPlan:
             field = f"{self._call.paths[index]}{'template.' if is_batch else ''}metadata.ownerReferences"
             self._faults.append(Violation(field, INVALID, f"{key} would own itself through its owners"))
 
+    def _check_resources(self) -> None:
+        """Whether the nodes of the call leave the resources of the cluster few enough."""
+        if Node in self._types:
+            each = zip(self._call.paths, self._call.objects, strict=True)
+            nodes = [(path, sent) for path, sent in each if isinstance(sent, Node)]
+            self._faults += self.cluster.state.offered_resources.faults(nodes)
+
     def _owns_itself(self, item: ClusterObject) -> bool:
         """Whether climbing owner references, with this call's objects in place, comes back to the object."""
         start = item.key
@@ -298,7 +308,7 @@ class ApplyPlan:
 
     def _classes(self) -> PriorityClasses:
         classes, objects = self.cluster.priority_classes, self._call.objects
-        is_any = PriorityClass in map(type, objects)
+        is_any = PriorityClass in self._types
         written = [sent for sent in objects if isinstance(sent, PriorityClass)] if is_any else []
         return classes.with_written(written) if written else classes
 

@@ -13,8 +13,10 @@ from operator import attrgetter
 from typing import cast
 
 from muster.engine.members import Members
+from muster.engine.offered_resources import OfferedResources
 from muster.model.group import AnyGroup, CompositePodGroup, PodGroup
 from muster.model.meta import COMPOSITE_POD_GROUP, KINDS, POD, POD_GROUP, ObjectKey
+from muster.model.node import Node
 from muster.model.objects import ClusterObject
 from muster.model.pod import Pod
 
@@ -39,6 +41,7 @@ class ClusterState:
         self.nominated: dict[int, Pod] = {}
         self.objects: dict[str, dict[Name, ClusterObject]] = {kind: {} for kind in KINDS}
         self.objects[POD] = cast("dict[Name, ClusterObject]", self._pods)
+        self.offered_resources = OfferedResources()
         self._members: dict[Name, Members] = {}
         self._children: dict[Name, dict[ObjectKey, AnyGroup]] = {}
         self._of_workload: defaultdict[Name, dict[ObjectKey, None]] = defaultdict(dict)
@@ -148,7 +151,9 @@ class ClusterState:
         name = (key.namespace, key.name)
         old = objects.get(name)
         objects[name] = new
-        if isinstance(new, PodGroup | CompositePodGroup):
+        if isinstance(new, Node):
+            self.offered_resources.node_changed(cast("Node | None", old), new)
+        elif isinstance(new, PodGroup | CompositePodGroup):
             parent = new.spec.parent_composite_pod_group_name
             if parent:
                 self._children.setdefault((new.namespace, parent), {})[key] = new
@@ -165,6 +170,8 @@ class ClusterState:
             self._unindex_pod(old)
         elif isinstance(old, PodGroup | CompositePodGroup):
             self._unindex_group(key, old)
+        elif isinstance(old, Node):
+            self.offered_resources.node_changed(old, None)
         if old.owner_references:
             self._index_owners(key, old, None)
         return old

@@ -207,7 +207,7 @@ func (x *Taint) GetEffect() string {
 	return ""
 }
 
-// What the node offers: at most 256 resources.
+// What the node offers: at most 256 resources, and at most 1 024 between all nodes of a cluster.
 type NodeStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Resource name to quantity ("cpu": "64", "memory": "256Gi", "nvidia.com/gpu": "8"): the whole machine.

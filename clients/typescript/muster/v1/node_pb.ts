@@ -116,7 +116,7 @@ export const TaintSchema: GenMessage<Taint> = /*@__PURE__*/
   messageDesc(file_muster_v1_node, 2);
 
 /**
- * What the node offers: at most 256 resources.
+ * What the node offers: at most 256 resources, and at most 1 024 between all nodes of a cluster.
  *
  * @generated from message muster.v1.NodeStatus
  */
