@@ -78,7 +78,7 @@ class Cluster:
         self.last_decisions: dict[ObjectKey, DecisionRecord] = {}
         self.layouts = Layouts()
         self.disruption = DisruptionTable(self.state)
-        self.budgets = BudgetTable()
+        self.budgets = BudgetTable(self.state.pods)
         self.waits = PreemptionWaits(self._record_wait)
         self.searches = SearchAllowance()
         self.failures = LastFailures()
@@ -108,7 +108,8 @@ class Cluster:
         self._load_pods(pods)
         for budget in self.state.objects[POD_DISRUPTION_BUDGET].values():
             if isinstance(budget, PodDisruptionBudget):
-                self.count_budget(budget)
+                self.budgets.put(budget)
+        self.budgets.count()
         self.refresh_priority_classes()
         self.queue.load(loaded.units)
         self._stored_units.update(self.queue.rows)
@@ -149,10 +150,6 @@ class Cluster:
         """Take the classes from the objects again, after one of them changed."""
         found = self.state.objects[PRIORITY_CLASS].values()
         self.priority_classes = PriorityClasses(each for each in found if isinstance(each, PriorityClass))
-
-    def count_budget(self, budget: PodDisruptionBudget) -> None:
-        """A budget came or changed: count the pods that it selects."""
-        self.budgets.put(budget, self.state.pods())
 
     def forget_signatures(self) -> None:
         """Give up kinds of pods that are no more, with what speaks of kinds by number. No unit may be in work."""

@@ -77,7 +77,7 @@ class Mutation:
         elif isinstance(new, PriorityClass):
             self.cluster.refresh_priority_classes()
         elif isinstance(new, PodDisruptionBudget):
-            self.cluster.count_budget(new)
+            self.cluster.budgets.put(new)
 
     def _put_group(self, old: AnyGroup | None, new: AnyGroup) -> None:
         if old is None or _concerns_its_unit(old, new):
