@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import numpy as np
 import pytest
 
@@ -129,3 +131,49 @@ def test_usage_adds_up_the_pods_of_a_unit_on_each_node() -> None:
     slots = {name: cluster.snapshot.nodes.slot(name) for name in "ab"}
     assert (cpu[slots["a"]], cpu[slots["b"]]) == (4_000, 3_000)
     assert usage.freed(victims.nobody()).sum() == 0
+
+
+def test_of_budgets_that_select_the_same_pods_each_says_what_it_would_say_alone() -> None:
+    cluster = _cluster()
+    names = [f"pod-{number}" for number in range(6)]
+    for name in names:
+        cluster.low_pod(name, "a")
+    for place, allowed in enumerate((4, 2, -1, 3)):
+        cluster.budget(f"all-{place}", allowed, *names)
+    cluster.budget("some", 0, *names[:2])
+    victims = _victims(cluster)
+
+    for number in range(2 ** len(names)):
+        evicted = np.array([bool(number >> place & 1) for place in range(len(names))])
+        over = {
+            pod
+            for allowed, members in zip(victims.allowed, victims.members, strict=True)
+            for pod in members[evicted[victims.owners[members]]][max(allowed, 0) :].tolist()
+        }
+        assert victims.pods_over_budget(evicted).tolist() == sorted(over)
+        assert victims.number_over_budget(evicted) == len(over)
+
+
+def test_budgets_that_select_the_same_pods_cost_as_much_as_one_of_them() -> None:
+    assert _seconds_of_costs(budgets=400) < 10 * _seconds_of_costs(budgets=1)
+
+
+def _seconds_of_costs(budgets: int) -> float:
+    """CPU time of what it costs to evict everybody, asked many times; the least of several turns."""
+    cluster = _cluster()
+    names = [f"pod-{number}" for number in range(20)]
+    for name in names:
+        cluster.low_pod(name, "a")
+    for place in range(budgets):
+        cluster.budget(f"budget-{place}", place, *names)
+    victims = _victims(cluster)
+    evicted = victims.everybody()
+    victims.cost(evicted)
+    least = float("inf")
+    for _ in range(5):
+        started = process_time()
+        for _ in range(20):
+            victims.cost(evicted)
+            victims.breaking(evicted)
+        least = min(least, process_time() - started)
+    return least

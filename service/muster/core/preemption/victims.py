@@ -90,30 +90,34 @@ class Victims:
 
     def pods_over_budget(self, evicted: BoolArray) -> IntArray:
         """Places of pods past zero in a budget if these units [U] go: the most important ones use budgets up first."""
-        over = [
-            members[evicted[owners]][max(allowed, 0) :]
-            for allowed, members, owners in zip(self.allowed, self.members, self._selected, strict=True)
-        ]
+        over = [members[evicted[owners]][allowed:] for allowed, members, owners in self._strictest]
         return np.unique(np.concatenate(over)) if over else np.zeros(0, dtype=np.int64)
 
     @cached_property
-    def _selected(self) -> list[IntArray]:
-        """Per budget, the unit of each pod that it selects."""
-        return [self.owners[members] for members in self.members]
+    def _strictest(self) -> list[tuple[int, IntArray, IntArray]]:
+        """Of budgets that select the same pods the one that allows least, since no other finds more of them past zero.
+
+        How many it allows, at least none; the pods that it selects, and the unit of each.
+        """
+        found: dict[bytes, tuple[int, IntArray]] = {}
+        for number, members in zip(self.allowed, self.members, strict=True):
+            allowed, content = max(number, 0), members.tobytes()
+            if content not in found or allowed < found[content][0]:
+                found[content] = (allowed, members)
+        return [(allowed, members, self.owners[members]) for allowed, members in found.values()]
 
     @cached_property
     def _share_pods(self) -> bool:
-        """Whether two budgets select the same pod."""
-        return len(np.unique(np.concatenate((*self.members, [])))) < sum(map(len, self.members))
+        """Whether two budgets select the same pod, but not the same pods throughout."""
+        every = [members for _, members, _ in self._strictest]
+        return len(np.unique(np.concatenate((*every, [])))) < sum(map(len, every))
 
     def number_over_budget(self, evicted: BoolArray) -> int:
         """How many pods are past zero in a budget if these units [U] go."""
         if self._share_pods:
             return len(self.pods_over_budget(evicted))
-        gone = (int(np.count_nonzero(evicted[owners])) for owners in self._selected)
-        return sum(
-            max(0, number - max(allowed, 0)) for number, allowed in zip(gone, self.allowed, strict=True)
-        )
+        gone = ((int(np.count_nonzero(evicted[owners])), allowed) for allowed, _, owners in self._strictest)
+        return sum(max(0, number - allowed) for number, allowed in gone)
 
     def breaking(self, evicted: BoolArray) -> BoolArray:
         """[U] which of the evicted units have a pod over budget."""
