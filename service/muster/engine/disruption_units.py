@@ -87,9 +87,10 @@ class DisruptionTable:
 
     def groups_changed(self, keys: Iterable[ObjectKey]) -> None:
         """Groups came or went, or groups above them: where their pods belong is to be found anew."""
-        for kind, *leaf in keys:
-            if kind == POD_GROUP and (found := (leaf[0], leaf[1])) in self._shelves:
-                self._stale[found] = None
+        for key in keys:
+            leaf = key.namespace, key.name
+            if key.kind == POD_GROUP and leaf in self._shelves:
+                self._stale[leaf] = None
 
     def unit_of(self, pod: Pod) -> UnitOfPod:
         """What is taken with the pod."""
