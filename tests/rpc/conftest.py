@@ -30,11 +30,17 @@ def telemetry() -> RecordingTelemetry:
     return RecordingTelemetry()
 
 
+@pytest.fixture(params=[False, True], ids=["inside", "receiver"])
+def receiver(request: pytest.FixtureRequest) -> bool:
+    """Whether gRPC is spoken in a process of its own; its callers must not see which."""
+    return bool(request.param)
+
+
 @pytest.fixture
 async def server(
-    engine: FakeEngine, limits: ServingLimits, telemetry: RecordingTelemetry
+    engine: FakeEngine, limits: ServingLimits, telemetry: RecordingTelemetry, receiver: bool
 ) -> AsyncIterator[RpcServer]:
-    server = RpcServer(engine, replace(ServingOptions(), limits=limits), telemetry)
+    server = RpcServer(engine, replace(ServingOptions(receiver=receiver), limits=limits), telemetry)
     await server.start()
     yield server
     await server.drain(0)

@@ -76,8 +76,8 @@ async def test_a_client_calls_a_method_that_reflection_alone_told_it_of(server: 
     assert "limits" in response
 
 
-async def test_reflection_can_be_switched_off(engine: FakeEngine) -> None:
-    server = RpcServer(engine, ServingOptions(reflection=False))
+async def test_reflection_can_be_switched_off(engine: FakeEngine, receiver: bool) -> None:
+    server = RpcServer(engine, ServingOptions(receiver=receiver, reflection=False))
     await server.start()
     async with aio.insecure_channel(server.addresses[0]) as channel:
         with pytest.raises(aio.AioRpcError) as caught:

@@ -12,7 +12,8 @@ from grpc import aio
 from grpc_health.v1 import health_pb2
 
 from muster.rpc.auth import TokenFileError, read_tokens
-from muster.rpc.server import SERVICES, AddressError, RpcServer, ServingOptions, TlsFiles
+from muster.rpc.call_server import AddressError
+from muster.rpc.server import SERVICES, RpcServer, ServingOptions, TlsFiles
 from muster.v1 import cluster_service_pb2 as pb
 from muster.v1 import cluster_service_pb2_grpc
 from muster.v1 import scheduler_service_pb2 as spb
@@ -194,10 +195,10 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("shown", ["client", None], ids=["with certificate", "without"])
 async def test_tls_with_a_client_authority_lets_in_who_shows_a_certificate(
-    engine: FakeEngine, certificates: Path, shown: str | None
+    engine: FakeEngine, certificates: Path, shown: str | None, receiver: bool
 ) -> None:
     files = TlsFiles(certificates / "server.pem", certificates / "server.key", certificates / "ca.pem")
-    server = RpcServer(engine, ServingOptions(tls=files))
+    server = RpcServer(engine, ServingOptions(receiver=receiver, tls=files))
     await server.start()
     authority = (certificates / "ca.pem").read_bytes()
     pair = [(certificates / f"{shown}.{end}").read_bytes() if shown else None for end in ("key", "pem")]
@@ -214,8 +215,12 @@ async def test_tls_with_a_client_authority_lets_in_who_shows_a_certificate(
     await server.drain(0)
 
 
-async def test_tls_files_that_are_missing_are_named(engine: FakeEngine, tmp_path: Path) -> None:
-    server = RpcServer(engine, ServingOptions(tls=TlsFiles(tmp_path / "no.pem", tmp_path / "no.key")))
+async def test_tls_files_that_are_missing_are_named(
+    engine: FakeEngine, tmp_path: Path, receiver: bool
+) -> None:
+    server = RpcServer(
+        engine, ServingOptions(receiver=receiver, tls=TlsFiles(tmp_path / "no.pem", tmp_path / "no.key"))
+    )
 
     with pytest.raises(AddressError, match=r"no\.key"):
         await server.start()
@@ -235,13 +240,13 @@ async def test_tls_files_that_are_missing_are_named(engine: FakeEngine, tmp_path
     ],
 )
 async def test_a_token_gives_a_role(
-    engine: FakeEngine, tmp_path: Path, token: str | None, method: str, expected: str
+    engine: FakeEngine, tmp_path: Path, token: str | None, method: str, expected: str, receiver: bool
 ) -> None:
     file = tmp_path / "tokens"
     file.write_text(
         "# who\nrita, r-token, reader\nwill w-token writer\n\nada,a-token,admin\n", encoding="utf-8"
     )
-    server = RpcServer(engine, ServingOptions(tokens=read_tokens(file)))
+    server = RpcServer(engine, ServingOptions(receiver=receiver, tokens=read_tokens(file)))
     await server.start()
     metadata = () if token is None else (("authorization", f"Bearer {token}"),)
     requests = {"Get": GET, "Apply": pb.ApplyRequest(), "DeleteCluster": pb.DeleteClusterRequest()}

@@ -13,7 +13,8 @@ from muster.app.settings import Settings
 from muster.app.wiring import MakeEngine, running_service
 from muster.engine.ports import FencedError, ForeignStoreError, StoreUnavailableError
 from muster.rpc.auth import TokenFileError
-from muster.rpc.server import AddressError
+from muster.rpc.call_server import AddressError
+from muster.rpc.event_loop import new_event_loop
 from muster.telemetry.logs import set_up_logs
 
 SWITCH_SECONDS = 0.001
@@ -33,15 +34,6 @@ def serve(settings: Settings, make_engine: MakeEngine = started_engine) -> int:
     set_up_logs(settings.log_level, settings.log_format)
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(_serve(settings, make_engine))
-
-
-def new_event_loop() -> asyncio.AbstractEventLoop:
-    """The loop that a service runs on: uvloop where it is installed, since a call then costs a seventh less time."""
-    try:
-        import uvloop  # noqa: PLC0415 - absent on some platforms
-    except ImportError:
-        return asyncio.new_event_loop()
-    return uvloop.new_event_loop()
 
 
 async def _serve(settings: Settings, make_engine: MakeEngine) -> int:

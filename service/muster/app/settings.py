@@ -59,6 +59,9 @@ class Settings(BaseSettings):
     workers: int = Field(
         max(1, (os.cpu_count() or 1) - 1), ge=0, le=256, description="worker processes; 0: decide in this one"
     )
+    receiver: bool = Field(
+        default=False, description="speak gRPC in a process of its own, which pays where many call at once"
+    )
     log_retention_seconds: int = Field(
         3_600,
         ge=60,

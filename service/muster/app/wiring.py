@@ -100,6 +100,7 @@ def serving_options(settings: Settings) -> ServingOptions:
         tls=tls,
         tokens=read_tokens(settings.token_file) if settings.token_file is not None else None,
         reflection=settings.reflection,
+        receiver=settings.receiver,
         identity=ServerIdentity(
             version=version("muster"),
             clients_evict=settings.eviction == "client",

@@ -26,6 +26,11 @@ def _setting(name: str, metavar: str, text: str) -> Callable[[_Command], _Comman
 @_setting("eviction", "server|client", "Who removes evicted pods. Default server.")
 @_setting("profiles", "NAMES", "Profiles to serve, by comma; the first is the default one.")
 @_setting("workers", "N", "Worker processes; 0 decides in the server's own. Default: cores less one.")
+@click.option(
+    "--receiver/--no-receiver",
+    default=None,
+    help="Speak gRPC in a process of its own: for many callers at once. Default off.",
+)
 @_setting("tls-cert", "FILE", "PEM file of the server's certificate chain.")
 @_setting("tls-key", "FILE", "PEM file of its key.")
 @_setting("client-ca", "FILE", "PEM file: clients must show a certificate signed by it.")

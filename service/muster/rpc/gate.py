@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, cast
 
 import grpc
 from google.protobuf.message import DecodeError, Message
@@ -20,6 +20,7 @@ from grpc import aio
 from muster.engine.errors import InvalidArgumentError
 from muster.rpc.admission import Admission
 from muster.rpc.auth import Tokens
+from muster.rpc.call_server import CallServer, MethodHandler
 from muster.rpc.deadlines import Deadlines
 from muster.rpc.errors import as_refusal, to_wire
 from muster.rpc.limits import MAX_WAIT_SECONDS
@@ -27,7 +28,6 @@ from muster.rpc.telemetry_port import RpcTelemetry
 
 Context = aio.ServicerContext[Any, Any]
 Behaviour = Callable[[Any, Context], Awaitable[Any]]
-MethodHandler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
 KNOWN_BY_NAME = frozenset({"Apply", "Schedule"})
 """Methods that grpc.aio gets to know one by one: those that come by the hundred a second.
@@ -46,23 +46,27 @@ class _Unreadable(NamedTuple):
     why: str
 
 
-class LookedUp:
-    """Stands in for the server where generated code registers a service of few calls: none of its methods is known by name."""
+class Ungated:
+    """Stands in for the server where generated code registers a service: passes its methods on as they are."""
 
-    def __init__(self, server: aio.Server) -> None:
-        self.add_generic_rpc_handlers = server.add_generic_rpc_handlers
+    def __init__(self, server: CallServer) -> None:
+        self._server = server
+
+    def add_generic_rpc_handlers(self, generic_rpc_handlers: Sequence[grpc.GenericRpcHandler]) -> None:
+        """Pass nothing on: these are the same methods once more, without their names."""
 
     def add_registered_method_handlers(
         self, service_name: str, method_handlers: Mapping[str, MethodHandler]
     ) -> None:
-        """Pass nothing on: the generic handlers have the same methods."""
+        """Register the methods of a service of few calls: none of them is known by name."""
+        self._server.register(service_name, method_handlers)
 
 
 class Gate:
     """Stands in for the server where generated code registers a service: passes its methods on, wrapped."""
 
     def __init__(
-        self, server: aio.Server, admission: Admission, telemetry: RpcTelemetry, tokens: Tokens | None
+        self, server: CallServer, admission: Admission, telemetry: RpcTelemetry, tokens: Tokens | None
     ) -> None:
         self._server = server
         self._admission = admission
@@ -78,9 +82,7 @@ class Gate:
     ) -> None:
         """Register the methods of a service, wrapped."""
         wrapped = {method: self._wrap(method, handler) for method, handler in method_handlers.items()}
-        known = {method: handler for method, handler in wrapped.items() if method in KNOWN_BY_NAME}
-        self._server.add_registered_method_handlers(service_name, known)
-        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service_name, wrapped),))
+        self._server.register(service_name, wrapped, KNOWN_BY_NAME)
 
     def _wrap(self, method: str, handler: MethodHandler) -> MethodHandler:
         make, behaviour = _parts(handler)

@@ -14,21 +14,22 @@ from pathlib import Path
 from typing import cast
 from urllib.parse import urlsplit
 
-import grpc
 from google.protobuf.descriptor_pool import DescriptorPool
 from grpc import aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
+from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
 from muster.engine.api import PositionedUnit, SchedulingEngine
 from muster.model.objects import ClusterObject
 from muster.rpc.admission import Admission
 from muster.rpc.auth import Tokens
+from muster.rpc.call_server import AddressError, CallServer, Credentials, InProcessServer
 from muster.rpc.cluster_servicer import ClusterServicer, ServerIdentity
-from muster.rpc.gate import Gate, LookedUp
+from muster.rpc.gate import Gate, Ungated
 from muster.rpc.limits import MAX_REQUEST_BYTES, ServingLimits
 from muster.rpc.pagination import KeptLists, PageTokens
 from muster.rpc.reading import Reading
+from muster.rpc.receiver.remote_server import RemoteServer
 from muster.rpc.reflection import Symbols
 from muster.rpc.scheduler_servicer import SchedulerServicer
 from muster.rpc.telemetry_port import NullRpcTelemetry, RpcTelemetry
@@ -60,10 +61,6 @@ CHANNEL_OPTIONS: list[tuple[str, int]] = [
 ]
 
 
-class AddressError(Exception):
-    """An address cannot be listened on; the message says which, and why."""
-
-
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
     """PEM files; with `client_ca` a client must show a certificate that this authority signed."""
@@ -77,7 +74,7 @@ class TlsFiles:
 class ServingOptions:
     """Where and how a server serves. `listen` is HOST:PORT (port 0 picks one) or "" for none; `uds` a socket's path.
 
-    `uds_mode`: permissions of the socket's file.
+    `uds_mode`: permissions of the socket's file. `receiver`: gRPC is spoken in a process of its own.
     """
 
     listen: str = "127.0.0.1:0"
@@ -86,6 +83,7 @@ class ServingOptions:
     tls: TlsFiles | None = None
     tokens: Tokens | None = None
     reflection: bool = True
+    receiver: bool = False
     limits: ServingLimits = field(default_factory=ServingLimits)
     identity: ServerIdentity = field(default_factory=ServerIdentity)
 
@@ -105,7 +103,8 @@ class RpcServer:
         self._telemetry = telemetry or NullRpcTelemetry()
         # How often a client may ping; the name says less.
         pings = ("grpc.http2.min_ping_interval_without_data_ms", int(options.limits.ping_seconds * 1_000))
-        self._server = aio.server(options=[*CHANNEL_OPTIONS, pings])
+        make_server = RemoteServer if options.receiver else InProcessServer
+        self._server: CallServer = make_server([*CHANNEL_OPTIONS, pings])
         self._page_tokens = PageTokens()
         self._units = KeptLists[PositionedUnit](
             time.monotonic, options.limits.kept_lists, options.limits.kept_list_seconds
@@ -119,9 +118,11 @@ class RpcServer:
     async def start(self) -> None:
         """Listen on all addresses and answer SERVING. Raises AddressError."""
         if self._options.listen:
-            self.addresses.append(self._bind_tcp(self._options.listen))
+            self.addresses.append(await self._bind_tcp(self._options.listen))
         if self._options.uds is not None:
-            self.addresses.append(self._bind_socket(self._options.uds))
+            where = _free_path(self._options.uds)
+            await self._server.listen(f"unix:{self._options.uds}")
+            self.addresses.append(f"unix://{where}")
         await self._server.start()
         if self._options.uds is not None:
             self._options.uds.chmod(self._options.uds_mode)
@@ -153,35 +154,19 @@ class RpcServer:
         gate = Gate(self._server, self._admission, self._telemetry, self._options.tokens)
         cluster_service_pb2_grpc.add_ClusterServiceServicer_to_server(cluster, cast("aio.Server", gate))
         scheduler_service_pb2_grpc.add_SchedulerServiceServicer_to_server(scheduler, cast("aio.Server", gate))
-        looked_up = cast("aio.Server", LookedUp(self._server))
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, looked_up)
+        ungated = cast("aio.Server", Ungated(self._server))
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, ungated)
         if self._options.reflection:
             names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
             # To reflection a pool is what finds by name.
-            reflection.enable_server_reflection(names, looked_up, cast("DescriptorPool", Symbols()))
+            servicer = reflection.aio.ReflectionServicer(names, pool=cast("DescriptorPool", Symbols()))
+            reflection_pb2_grpc.add_ServerReflectionServicer_to_server(servicer, ungated)  # type: ignore[no-untyped-call]
 
-    def _bind_tcp(self, address: str) -> str:
-        host = address.rpartition(":")[0]
+    async def _bind_tcp(self, address: str) -> str:
         _try_port(address)
-        try:
-            if self._options.tls is None:
-                port = self._server.add_insecure_port(address)
-            else:
-                port = self._server.add_secure_port(address, _credentials(self._options.tls))
-        except RuntimeError as error:
-            raise AddressError(f"cannot listen on {address}: {error}") from error
-        return f"{host}:{port}"
-
-    def _bind_socket(self, path: Path) -> str:
-        if _answers(path):
-            raise AddressError(f"cannot listen on {path}: another server does")
-        if not path.absolute().parent.is_dir():
-            raise AddressError(f"cannot listen on {path}: there is no folder {path.absolute().parent}")
-        try:
-            self._server.add_insecure_port(f"unix:{path}")
-        except RuntimeError as error:
-            raise AddressError(f"cannot listen on {path}: {error}") from error
-        return f"unix://{path.absolute()}"
+        credentials = None if self._options.tls is None else _credentials(self._options.tls)
+        port = await self._server.listen(address, credentials)
+        return f"{address.rpartition(':')[0]}:{port}"
 
 
 def _try_port(address: str) -> None:
@@ -206,6 +191,16 @@ def _try_port(address: str) -> None:
     raise AddressError(f"cannot listen on {address}: {', '.join(dict.fromkeys(reasons))}")
 
 
+def _free_path(path: Path) -> Path:
+    """Where the socket will be. Raises AddressError if it cannot be there."""
+    where = path.absolute()
+    if _answers(path):
+        raise AddressError(f"cannot listen on {path}: another server does")
+    if not where.parent.is_dir():
+        raise AddressError(f"cannot listen on {path}: there is no folder {where.parent}")
+    return where
+
+
 def _answers(path: Path) -> bool:
     """Whether somebody listens on the socket; a file that a dead server left behind answers nobody."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
@@ -217,11 +212,10 @@ def _answers(path: Path) -> bool:
         return True
 
 
-def _credentials(files: TlsFiles) -> grpc.ServerCredentials:
+def _credentials(files: TlsFiles) -> Credentials:
     """Raises AddressError if a file cannot be read."""
     try:
-        pair = (files.key.read_bytes(), files.cert.read_bytes())
         authority = files.client_ca.read_bytes() if files.client_ca is not None else None
+        return Credentials(files.key.read_bytes(), files.cert.read_bytes(), authority)
     except OSError as error:
         raise AddressError(f"cannot read the TLS files: {error}") from error
-    return grpc.ssl_server_credentials([pair], authority, require_client_auth=authority is not None)

@@ -1,0 +1,180 @@
+"""The server of a service that has a receiver: starts the process, tells it what to serve, and starts another if it dies."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import sys
+from asyncio.subprocess import DEVNULL, Process
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from typing import NamedTuple
+
+from muster.rpc.call_server import AddressError, Credentials, MethodHandler, Options
+from muster.rpc.receiver.relayed_calls import Method, RelayedCalls, method_of
+from muster.rpc.receiver.wire import Service, Wire, Word
+
+STOP_SECONDS = 5.0
+"""On top of what calls in work are given, before a receiver that does not stop is killed."""
+AGAIN_SECONDS = 0.5
+"""Between tries to start a receiver in the place of one that died."""
+_ANSWERS = ("listening", "started")
+# Signals to the process group are ignored from the start, before the imports take their time.
+_ENTRY = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+sys.path[:] = {path!r}
+from muster.rpc.receiver.process import main
+main({descriptor})
+"""
+
+_LOG = logging.getLogger(__name__)
+
+
+class ReceiverLostError(Exception):
+    """The process ended before it answered."""
+
+
+class _Address(NamedTuple):
+    """What is listened on; the port is the one that was picked."""
+
+    text: str
+    credentials: Credentials | None
+
+
+class _Link:
+    """One receiver, and what it is asked. `ended` is set once it cannot be talked to any more."""
+
+    def __init__(self, process: Process, methods: Mapping[str, Method]) -> None:
+        self.process = process
+        self.ended = asyncio.Event()
+        self.wire = Wire(self._hear, self._end)
+        self._calls = RelayedCalls(methods, self.wire.say)
+        self._asked: asyncio.Future[Word] | None = None
+
+    async def ask(self, *word: object) -> Word:
+        """Say it, and return the answer. Raises ReceiverLostError."""
+        asked: asyncio.Future[Word] = asyncio.get_running_loop().create_future()
+        self._asked = asked
+        if self.ended.is_set():
+            raise ReceiverLostError
+        self.wire.say(word)
+        return await asked
+
+    async def reap(self) -> None:
+        """Kill what is left of the process."""
+        with suppress(ProcessLookupError):
+            self.process.kill()
+        await self.process.wait()
+
+    def _hear(self, word: Word) -> None:
+        if word[0] in _ANSWERS:
+            if self._asked is not None and not self._asked.done():
+                self._asked.set_result(word)
+        else:
+            self._calls.hear(word)
+
+    def _end(self) -> None:
+        self.ended.set()
+        self._calls.leave_all()
+        if self._asked is not None and not self._asked.done():
+            self._asked.set_exception(ReceiverLostError())
+
+
+class RemoteServer:
+    """See CallServer. Calls that a receiver has when it dies are cancelled; their callers see a lost connection."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = [(name, value) for name, value in options]
+        self._methods: dict[str, Method] = {}
+        self._services: list[Service] = []
+        self._addresses: list[_Address] = []
+        self._link: _Link | None = None
+        self._keeping: asyncio.Task[None] | None = None
+
+    def register(
+        self, service: str, handlers: Mapping[str, MethodHandler], known: Collection[str] = ()
+    ) -> None:
+        """See CallServer."""
+        kinds = {
+            method: (bool(handler.request_streaming), bool(handler.response_streaming))
+            for method, handler in handlers.items()
+        }
+        self._services.append((service, kinds, [method for method in handlers if method in known]))
+        self._methods.update({f"/{service}/{name}": method_of(handler) for name, handler in handlers.items()})
+
+    async def listen(self, address: str, credentials: Credentials | None = None) -> int:
+        """See CallServer."""
+        if self._link is None:
+            self._link = await self._begun()
+        port = await self._listened(self._link, _Address(address, credentials))
+        text = address if address.startswith("unix:") else f"{address.rpartition(':')[0]}:{port}"
+        self._addresses.append(_Address(text, credentials))
+        return port
+
+    async def start(self) -> None:
+        """See CallServer."""
+        link = self._link or await self._begun()
+        await link.ask("start")
+        self._keeping = asyncio.create_task(self._keep(link), name="receiver")
+
+    async def stop(self, seconds: float) -> None:
+        """See CallServer."""
+        if self._keeping is not None:
+            self._keeping.cancel()
+        link, self._link = self._link, None
+        if link is None:
+            return
+        link.wire.say(("stop", seconds))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds + STOP_SECONDS):
+                await link.ended.wait()
+        await link.reap()
+
+    async def _begun(self) -> _Link:
+        """A process that knows what to serve."""
+        ours, theirs = socket.socketpair()
+        entry = _ENTRY.format(path=sys.path, descriptor=theirs.fileno())
+        with theirs:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-c", entry, stdin=DEVNULL, pass_fds=(theirs.fileno(),)
+            )
+        link = _Link(process, self._methods)
+        await asyncio.get_running_loop().create_unix_connection(lambda: link.wire, sock=ours)
+        link.wire.say(("serve", self._options, self._services))
+        return link
+
+    async def _listened(self, link: _Link, address: _Address) -> int:
+        credentials = None if address.credentials is None else tuple(address.credentials)
+        try:
+            _, port, why_not = await link.ask("listen", address.text, credentials)
+        except ReceiverLostError as error:
+            raise AddressError(f"cannot listen on {address.text}: the receiver ended") from error
+        if why_not:
+            raise AddressError(why_not)
+        return int(port)
+
+    async def _keep(self, link: _Link) -> None:
+        """Have another process in the place of each one that ends, on the same addresses."""
+        while True:
+            await link.ended.wait()
+            await link.reap()
+            _LOG.error("the receiver ended", extra={"status": link.process.returncode})
+            link = self._link = await self._replaced()
+            _LOG.info("a new receiver serves")
+
+    async def _replaced(self) -> _Link:
+        while True:
+            link = await self._begun()
+            try:
+                for address in self._addresses:
+                    await self._listened(link, address)
+                await link.ask("start")
+            except (AddressError, ReceiverLostError):
+                _LOG.exception("no new receiver serves yet")
+                await link.reap()
+                await asyncio.sleep(AGAIN_SECONDS)
+            else:
+                return link
