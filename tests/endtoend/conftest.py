@@ -1,4 +1,4 @@
-"""A service that the tests of a module share, once on each store; each test has a cluster of its own in it."""
+"""A service that the tests of a module share, once on each store, and once with a receiver; each test has a cluster of its own in it."""
 
 import contextlib
 import itertools
@@ -8,7 +8,7 @@ import pytest
 
 from tests.endtoend.cluster import Cluster
 from tests.endtoend.collector import Collector, running_collector
-from tests.endtoend.service import Service
+from tests.endtoend.service import LOCAL, Service
 from tests.postgres_server import PostgresServer
 
 _numbers = itertools.count(1)
@@ -19,10 +19,12 @@ def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     folder = tmp_path_factory.mktemp("service")
     with contextlib.ExitStack() as until_the_end:
         store = f"sqlite:///{folder / 'muster.db'}"
+        arguments: tuple[str, ...] = LOCAL
         if request.param == "postgresql":
             server: PostgresServer = request.getfixturevalue("postgres_server")
             store = until_the_end.enter_context(server.fresh_database())
-        yield until_the_end.enter_context(Service(store, folder / "log"))
+            arguments = (*LOCAL, "--receiver")
+        yield until_the_end.enter_context(Service(store, folder / "log", arguments))
 
 
 @pytest.fixture
