@@ -16,7 +16,7 @@ from grpc import aio
 from muster.v1.object_pb2 import Object
 from tests.bench.place import POSTGRESQL, SQLITE, Place
 from tests.bench.row import Measured, Row
-from tests.bench.served import OPTIONS, Measuring, Served, batch, in_loop, nodes, served
+from tests.bench.served import OPTIONS, WITH_RECEIVER, Measuring, Served, batch, in_loop, nodes, served
 from tests.bench.stopwatch import percentile
 from tests.endtoend.service import gang
 
@@ -110,11 +110,11 @@ def latency(share: float, database: str) -> Measuring:
     return measure
 
 
-def throughput(database: str) -> Measuring:
+def throughput(database: str, arguments: Sequence[str] = ()) -> Measuring:
     """Gangs of 8 a second from 64 clients, beside one client."""
 
     async def measure(place: Place) -> Measured:
-        async with served(place, database) as service:
+        async with served(place, database, arguments) as service:
             await small_gangs(service, 2, 1.0)
             alone = await small_gangs(service, 1, 2.0)
             many = await small_gangs(service, CLIENTS)
@@ -131,14 +131,10 @@ def rows_on(database: str, full_pods_ms: float, batch_ms: float) -> Iterator[Row
     single = "an object a call"
     yield Row(f"{start}/gang-of-8-p50", "ms", in_loop(latency(0.5, database)), single, 2.5, 10)
     yield Row(f"{start}/gang-of-8-p99", "ms", in_loop(latency(0.99, database)), single, 6, 50)
-    yield Row(
-        f"{start}/gangs-of-8-from-64-clients",
-        "gangs/s",
-        in_loop(throughput(database)),
-        "one client",
-        1_000,
-        200,
-    )
+    many, plain = f"{start}/gangs-of-8-from-64-clients", "one client"
+    yield Row(many, "gangs/s", in_loop(throughput(database)), plain, 1_000, 200)
+    received = in_loop(throughput(database, WITH_RECEIVER))
+    yield Row(f"{many}-with-receiver", "gangs/s", received, plain, 1_000, 200)
 
 
 ROWS = (*rows_on(SQLITE, 150, 100), *rows_on(POSTGRESQL, 250, 180))

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 OPTIONS = [("grpc.max_send_message_length", 64 << 20), ("grpc.max_receive_message_length", 64 << 20)]
 LOCAL = ("--listen", "127.0.0.1:0")
+WITH_RECEIVER = ("--receiver",)
 CALL_SECONDS = 120.0
 WAIT_SECONDS = 60
 OBJECTS_A_CALL = 10_000

@@ -6,7 +6,7 @@ from muster.v1.object_pb2 import Object
 from tests.bench.place import opened_place
 from tests.bench.served import Served, batch, nodes, served
 from tests.bench.upstream.decided import Stage
-from tests.bench.upstream.through_grpc import run
+from tests.bench.upstream.through_grpc import Way, run
 from tests.bench.upstream.workload import Workload
 from tests.bench.upstream.workloads import SMALL
 from tests.endtoend.service import gang
@@ -24,9 +24,10 @@ def test_every_unit_of_a_workload_is_decided_as_it_should(workload: Workload) ->
 
 
 async def test_every_unit_of_every_workload_is_bound_through_a_service() -> None:
+    in_pairs = Way("in-pairs", units_an_apply=2)
     with opened_place() as place:
         async with served(place) as service:
-            done = {each.name: await run(service.on(cluster_of(each)), each, 2) for each in SMALL}
+            done = {each.name: await run(service.on(cluster_of(each)), each, in_pairs) for each in SMALL}
 
     assert {name: each.pods for name, each in done.items()} == {
         each.name: each.units * each.pods_a_unit for each in SMALL

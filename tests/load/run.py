@@ -2,7 +2,7 @@
 
 Every configuration in `configurations` is run by ghz, and gangs are begun and waited for by a Go client, over TCP and over
 a unix socket, from 1, 16 and 64 connections, each time on a service of its own on an empty SQLite file, on this machine
-alone. One case is run once more with gangs that end. Memory is that of the service and its workers, before, halfway, after.
+alone. One case is run once more with gangs that end, and two are with a receiver. Memory is that of the service and its workers, before, halfway, after.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from muster.v1.object_pb2 import Object
 from tests.bench.place import Place, opened_place
 from tests.bench.report import console
 from tests.bench.run import is_chosen, say
-from tests.bench.served import Served, served
+from tests.bench.served import WITH_RECEIVER, Served, served
 from tests.endtoend.service import gang
 from tests.load.ending import ending
 from tests.load.gangs import GANGS_UNTIL_BOUND, run_gangs
@@ -47,10 +47,12 @@ class Case:
     what: str
     transport: str
     connections: int
+    has_receiver: bool = False
 
     @property
     def name(self) -> str:
-        return f"{self.what}/{self.transport}/{self.connections}"
+        what = f"{self.what}-with-receiver" if self.has_receiver else self.what
+        return f"{what}/{self.transport}/{self.connections}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,16 +111,19 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
 
 def all_cases() -> Iterator[Case]:
     configurations = sorted(each.stem for each in CONFIGURATIONS.glob("*.json"))
-    for what in (*configurations, GANGS_THAT_END, GANGS_UNTIL_BOUND):
+    inside = [(what, False) for what in (*configurations, GANGS_THAT_END, GANGS_UNTIL_BOUND)]
+    received = [(what, True) for what in (APPLY_GANG, GANGS_UNTIL_BOUND)]
+    for what, has_receiver in (*inside, *received):
         for transport in (TCP, SOCKET):
             for connections in CONNECTIONS:
-                yield Case(what, transport, connections)
+                yield Case(what, transport, connections, has_receiver)
 
 
 async def loaded(place: Place, case: Case, programs: Programs, seconds: int) -> Outcome:
     """One case on a service of its own."""
     socket = place.folder / "load.sock"
-    async with served(place, arguments=("--uds", str(socket))) as started:
+    receiver = WITH_RECEIVER if case.has_receiver else ()
+    async with served(place, arguments=("--uds", str(socket), *receiver)) as started:
         service = started.on("default")
         await prepare(service)
         before = service.pss_mib()

@@ -33,7 +33,7 @@ def test_every_case_is_run_over_both_transports_from_1_16_and_64_connections() -
     assert {name.partition("/")[2] for name in names} == {
         f"{transport}/{connections}" for transport in ("tcp", "unix") for connections in (1, 16, 64)
     }
-    assert len(names) == 6 * (len(list(CONFIGURATIONS.glob("*.json"))) + 2)
+    assert len(set(names)) == len(names) == 6 * (len(list(CONFIGURATIONS.glob("*.json"))) + 4)
 
 
 def test_a_run_is_bounded_in_time_and_waits_for_calls_in_work() -> None:

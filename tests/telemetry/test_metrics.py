@@ -126,6 +126,12 @@ def test_commits_moves_caches_and_workers_are_counted(metrics: Metrics) -> None:
     assert value(metrics, "scheduler_workload_preemption_victims_sum") == 4
 
 
+def test_receivers_that_were_started_anew_are_counted(metrics: Metrics) -> None:
+    metrics.receiver_restarted()
+
+    assert value(metrics, "muster_receiver_restarts_total") == 1
+
+
 def test_rpcs_are_counted_while_and_after_they_run(metrics: Metrics) -> None:
     metrics.rpc_started("Get")
     metrics.rpc_started("Get")

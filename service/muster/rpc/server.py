@@ -103,8 +103,7 @@ class RpcServer:
         self._telemetry = telemetry or NullRpcTelemetry()
         # How often a client may ping; the name says less.
         pings = ("grpc.http2.min_ping_interval_without_data_ms", int(options.limits.ping_seconds * 1_000))
-        make_server = RemoteServer if options.receiver else InProcessServer
-        self._server: CallServer = make_server([*CHANNEL_OPTIONS, pings])
+        self._server = self._call_server([*CHANNEL_OPTIONS, pings])
         self._page_tokens = PageTokens()
         self._units = KeptLists[PositionedUnit](
             time.monotonic, options.limits.kept_lists, options.limits.kept_list_seconds
@@ -142,6 +141,11 @@ class RpcServer:
         await self._server.stop(max(0.0, seconds - (time.monotonic() - began)))
         if self._options.uds is not None:
             self._options.uds.unlink(missing_ok=True)
+
+    def _call_server(self, channel_options: list[tuple[str, int]]) -> CallServer:
+        if self._options.receiver:
+            return RemoteServer(channel_options, self._telemetry.receiver_restarted)
+        return InProcessServer(channel_options)
 
     def _register(self, engine: SchedulingEngine) -> None:
         limits, tokens = self._options.limits, self._page_tokens

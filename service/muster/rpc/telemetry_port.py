@@ -24,6 +24,10 @@ class RpcTelemetry(Protocol):
 
     def watch_closed(self, method: str) -> None: ...
 
+    def receiver_restarted(self) -> None:
+        """A receiver died, and another one is about to take its place."""
+        ...
+
     def caller_trace(self, metadata: Callable[[], Metadata | None]) -> AbstractContextManager[None]:
         """Makes the caller's W3C trace context (metadata `traceparent`) the current one inside.
 
@@ -49,6 +53,9 @@ class NullRpcTelemetry:
 
     def watch_closed(self, method: str) -> None:
         """Ignore its end."""
+
+    def receiver_restarted(self) -> None:
+        """Ignore the restart."""
 
     def caller_trace(self, metadata: Callable[[], Metadata | None]) -> AbstractContextManager[None]:
         """Leave the current trace context as it is."""

@@ -106,6 +106,7 @@ class Metrics:
         self._worker_restarts = self._counter("muster_worker_restarts", "Worker processes started anew.")
 
     def _make_rpc_metrics(self) -> None:
+        self._receiver_restarts = self._counter("muster_receiver_restarts", "Receivers started anew.")
         self._rpcs = self._counter("muster_rpcs", "RPCs that ended.", ("method", "code"))
         self._rpc_seconds = self._histogram("muster_rpc_duration_seconds", "RPCs, streams too.", ("method",))
         self._rpcs_in_work = self._running_number("muster_rpcs_in_work", "RPCs in work.", ("method",))
@@ -202,6 +203,9 @@ class Metrics:
 
     def worker_restarted(self) -> None:
         self._worker_restarts.add(1)
+
+    def receiver_restarted(self) -> None:
+        self._receiver_restarts.add(1)
 
     def rpc_started(self, method: str) -> None:
         self._rpcs_in_work.add(1, method)

@@ -66,6 +66,7 @@ class RpcListener:
         self.refused = metrics.refused
         self.watch_opened = metrics.watch_opened
         self.watch_closed = metrics.watch_closed
+        self.receiver_restarted = metrics.receiver_restarted
 
     def caller_trace(
         self, metadata: Callable[[], Iterable[tuple[str, str | bytes]] | None]

@@ -20,13 +20,14 @@ from muster.v1.decision_pb2 import DecisionCode
 from muster.v1.object_pb2 import Object
 from tests.bench.place import POSTGRESQL, SQLITE, Place
 from tests.bench.row import Measured, Row
-from tests.bench.served import CALL_SECONDS, Measuring, Served, in_loop, served
+from tests.bench.served import CALL_SECONDS, WITH_RECEIVER, Measuring, Served, in_loop, served
 from tests.bench.upstream.objects import node_objects, root_of, running_objects, unit_objects
 from tests.bench.upstream.workload import Workload
 from tests.bench.upstream.workloads import WORKLOADS
 
 Decisions: TypeAlias = "UnaryStreamCall[spb.WatchDecisionsRequest, spb.WatchDecisionsResponse]"
 IN_WORK = 32
+IN_WORK_WITH_RECEIVER = 64
 SAMPLE = 50
 MOST_SECONDS = 60.0
 HUNDRED = 100
@@ -45,18 +46,35 @@ class Run:
         return self.pods / self.seconds
 
 
-async def run(service: Served, workload: Workload, units_an_apply: int) -> Run:
-    """Apply all units, up to 32 calls in work, and wait until the last is bound."""
+@dataclass(frozen=True)
+class Way:
+    """How a workload is given to which service: `in_work` is how many calls are at most."""
+
+    name: str
+    database: str = SQLITE
+    units_an_apply: int = 1
+    in_work: int = IN_WORK
+    arguments: tuple[str, ...] = ()
+
+
+ONE_BY_ONE = Way("sqlite")
+BY_HUNDREDS = Way("sqlite-by-hundreds", units_an_apply=HUNDRED)
+RECEIVED = Way("sqlite-with-receiver", in_work=IN_WORK_WITH_RECEIVER, arguments=WITH_RECEIVER)
+ON_POSTGRESQL = Way("postgresql", POSTGRESQL)
+
+
+async def run(service: Served, workload: Workload, way: Way) -> Run:
+    """Apply all units and wait until the last is bound."""
     await service.apply(node_objects(workload))
     await service.apply(running_objects(workload))
-    requests = list(requests_of(service, workload, units_an_apply))
+    requests = list(requests_of(service, workload, way.units_an_apply))
     awaited = {root_of(workload, number) for number in range(workload.units)}
     watching = await watched(service)
     before, started = service.cpu_seconds(), time.perf_counter()
     last = asyncio.create_task(all_told(watching, awaited))
     try:
         async with asyncio.timeout(MOST_SECONDS):
-            await applied(service, requests)
+            await applied(service, requests, way.in_work)
             await last
     except TimeoutError:
         last.cancel()
@@ -93,15 +111,15 @@ async def all_told(watching: Decisions, awaited: set[tuple[str, str]]) -> None:
             return
 
 
-async def applied(service: Served, requests: Sequence[pb.ApplyRequest]) -> None:
-    """All of the calls, in their order, up to 32 in work."""
+async def applied(service: Served, requests: Sequence[pb.ApplyRequest], in_work: int) -> None:
+    """All of the calls, in their order, up to so many in work."""
     waiting = iter(requests)
 
     async def client() -> None:
         for request in waiting:
             await service.objects.Apply(request, timeout=CALL_SECONDS)
 
-    await asyncio.gather(*(client() for _ in range(IN_WORK)))
+    await asyncio.gather(*(client() for _ in range(in_work)))
 
 
 async def single_pods_a_second(service: Served) -> float:
@@ -115,29 +133,30 @@ async def single_pods_a_second(service: Served) -> float:
     return SAMPLE / (time.perf_counter() - started)
 
 
-def serving(workload: Workload, database: str, units_an_apply: int) -> Measuring:
+def serving(workload: Workload, way: Way) -> Measuring:
     async def measure(place: Place) -> Measured:
-        async with served(place, database) as service:
+        async with served(place, way.database, way.arguments) as service:
             plain = await single_pods_a_second(service.on("plain"))
-            done = await run(service, workload, units_an_apply)
+            done = await run(service, workload, way)
         return Measured(done.pods_a_second, done.cpu_seconds, plain)
 
     return measure
 
 
 def rows_of(workload: Workload) -> Iterator[Row]:
-    targets, plain = workload.targets, "pods one after the other"
-    start = f"upstream/{workload.name}"
+    targets = workload.targets
 
-    def row(how: str, database: str, units_an_apply: int, target: float | None) -> Row:
-        measure = in_loop(serving(workload, database, units_an_apply))
-        return Row(f"{start}/{how}", "pods/s", measure, plain, target)
+    def row(way: Way, target: float | None) -> Row:
+        measure = in_loop(serving(workload, way))
+        name = f"upstream/{workload.name}/{way.name}"
+        return Row(name, "pods/s", measure, "pods one after the other", target)
 
-    yield row("sqlite", SQLITE, 1, targets.served)
+    yield row(ONE_BY_ONE, targets.served)
     if workload.is_large or workload.victims is not None:
-        yield row("postgresql", POSTGRESQL, 1, targets.served_on_postgresql)
+        yield row(ON_POSTGRESQL, targets.served_on_postgresql)
     else:
-        yield row("sqlite-by-hundreds", SQLITE, HUNDRED, targets.served_by_hundreds)
+        yield row(RECEIVED, targets.served)
+        yield row(BY_HUNDREDS, targets.served_by_hundreds)
 
 
 ROWS = tuple(row for workload in WORKLOADS for row in rows_of(workload))

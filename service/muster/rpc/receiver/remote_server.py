@@ -7,7 +7,7 @@ import logging
 import socket
 import sys
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -84,9 +84,13 @@ class _Link:
 
 
 class RemoteServer:
-    """See CallServer. Calls that a receiver has when it dies are cancelled; their callers see a lost connection."""
+    """See CallServer. Calls that a receiver has when it dies are cancelled; their callers see a lost connection.
 
-    def __init__(self, options: Options) -> None:
+    `on_restart` is called for every receiver that died.
+    """
+
+    def __init__(self, options: Options, on_restart: Callable[[], None]) -> None:
+        self._on_restart = on_restart
         self._options = [(name, value) for name, value in options]
         self._methods: dict[str, Method] = {}
         self._services: list[Service] = []
@@ -162,6 +166,7 @@ class RemoteServer:
             await link.ended.wait()
             await link.reap()
             _LOG.error("the receiver ended", extra={"status": link.process.returncode})
+            self._on_restart()
             link = self._link = await self._replaced()
             _LOG.info("a new receiver serves")
 
