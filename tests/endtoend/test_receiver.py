@@ -2,6 +2,7 @@
 
 import os
 import signal
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import grpc
 import pytest
 
 from muster.v1 import cluster_service_pb2 as pb
+from muster.v1.cluster_service_pb2_grpc import ClusterServiceStub
 from tests.endtoend.cluster import CALL_SECONDS, Cluster
 from tests.endtoend.service import Service, gang, node
 
@@ -19,9 +21,9 @@ POLL_SECONDS = 0.02
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Service]:
-    with Service(
-        f"sqlite:///{tmp_path / 'muster.db'}", tmp_path / "log", ("--listen", "127.0.0.1:0", "--receiver")
-    ) as service:
+    socket = ("--uds", str(tmp_path / "socket"), "--uds-mode", "600")
+    arguments = ("--listen", "127.0.0.1:0", *socket, "--receiver")
+    with Service(f"sqlite:///{tmp_path / 'muster.db'}", tmp_path / "log", arguments) as service:
         yield service
 
 
@@ -69,6 +71,21 @@ def test_another_receiver_takes_the_place_of_one_that_dies(service: Service) -> 
     assert receiver_of(service) != first
     assert is_gone(first)
     assert service.stop() == 0
+
+
+def test_the_next_receiver_listens_on_the_same_socket_with_the_same_permissions(
+    service: Service, tmp_path: Path
+) -> None:
+    path = tmp_path / "socket"
+    first = path.stat()
+
+    os.kill(receiver_of(service), signal.SIGKILL)
+    until_it_answers(service)
+    with grpc.insecure_channel(f"unix://{path}") as channel:
+        ClusterServiceStub(channel).GetServerInfo(pb.GetServerInfoRequest(), timeout=CALL_SECONDS)
+
+    assert path.stat().st_ctime_ns != first.st_ctime_ns
+    assert [stat.S_IMODE(each.st_mode) for each in (first, path.stat())] == [0o600, 0o600]
 
 
 def test_calls_that_a_dead_receiver_had_hold_nothing_up(service: Service) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import grpc
@@ -24,6 +25,20 @@ class Credentials(NamedTuple):
     authority: bytes | None
 
 
+class Address(NamedTuple):
+    """HOST:PORT, where port 0 picks one, with what a server shows there; or unix:PATH with its permissions."""
+
+    text: str
+    credentials: Credentials | None = None
+    mode: int | None = None
+
+    @property
+    def path(self) -> Path | None:
+        """Of the socket's file; None for a port."""
+        _, unix, path = self.text.partition("unix:")
+        return Path(path) if unix else None
+
+
 class CallServer(Protocol):
     """`register` all methods, `listen` on addresses, `start`, and `stop` once."""
 
@@ -33,8 +48,8 @@ class CallServer(Protocol):
         """Serve the methods of a service; those that are `known` by name are looked up one by one, which pays for frequent ones."""
         ...
 
-    async def listen(self, address: str, credentials: Credentials | None = None) -> int:
-        """Take an address (HOST:PORT, port 0 picks one, or unix:PATH), and return the port, 1 for a path. Raises AddressError."""
+    async def listen(self, address: Address) -> int:
+        """Take an address, and return its port, 1 for a path. Raises AddressError."""
         ...
 
     async def start(self) -> None:
@@ -62,16 +77,22 @@ class InProcessServer:
             (grpc.method_handlers_generic_handler(service, dict(handlers)),)
         )
 
-    async def listen(self, address: str, credentials: Credentials | None = None) -> int:
+    async def listen(self, address: Address) -> int:
         """See CallServer."""
         try:
-            if credentials is None:
-                return self._server.add_insecure_port(address)
-            key, certificates, authority = credentials
-            shown = grpc.ssl_server_credentials([(key, certificates)], authority, authority is not None)
-            return self._server.add_secure_port(address, shown)
-        except RuntimeError as error:
-            raise AddressError(f"cannot listen on {address}: {error}") from error
+            port = self._bind(address)
+            if address.path is not None and address.mode is not None:
+                address.path.chmod(address.mode)
+        except (RuntimeError, OSError) as error:
+            raise AddressError(f"cannot listen on {address.text}: {error}") from error
+        return port
+
+    def _bind(self, address: Address) -> int:
+        if address.credentials is None:
+            return self._server.add_insecure_port(address.text)
+        key, certificates, authority = address.credentials
+        shown = grpc.ssl_server_credentials([(key, certificates)], authority, authority is not None)
+        return self._server.add_secure_port(address.text, shown)
 
     async def start(self) -> None:
         """See CallServer."""

@@ -23,7 +23,7 @@ from muster.engine.api import PositionedUnit, SchedulingEngine
 from muster.model.objects import ClusterObject
 from muster.rpc.admission import Admission
 from muster.rpc.auth import Tokens
-from muster.rpc.call_server import AddressError, CallServer, Credentials, InProcessServer
+from muster.rpc.call_server import Address, AddressError, CallServer, Credentials, InProcessServer
 from muster.rpc.cluster_servicer import ClusterServicer, ServerIdentity
 from muster.rpc.gate import Gate, Ungated
 from muster.rpc.limits import MAX_REQUEST_BYTES, ServingLimits
@@ -120,11 +120,9 @@ class RpcServer:
             self.addresses.append(await self._bind_tcp(self._options.listen))
         if self._options.uds is not None:
             where = _free_path(self._options.uds)
-            await self._server.listen(f"unix:{self._options.uds}")
+            await self._server.listen(Address(f"unix:{self._options.uds}", mode=self._options.uds_mode))
             self.addresses.append(f"unix://{where}")
         await self._server.start()
-        if self._options.uds is not None:
-            self._options.uds.chmod(self._options.uds_mode)
         for name in SERVICES:
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
 
@@ -169,7 +167,7 @@ class RpcServer:
     async def _bind_tcp(self, address: str) -> str:
         _try_port(address)
         credentials = None if self._options.tls is None else _credentials(self._options.tls)
-        port = await self._server.listen(address, credentials)
+        port = await self._server.listen(Address(address, credentials))
         return f"{address.rpartition(':')[0]}:{port}"
 
 

@@ -1,7 +1,7 @@
 """The receiver: a process that speaks gRPC with callers, and says what they ask to the service, byte for byte.
 
 It knows methods by their paths, and nothing of what they mean. Heard first: ("serve", options, services); then ("listen", address,
-credentials), answered by ("listening", port, ""), or why not; ("start",), answered by ("started",); ("stop", seconds).
+credentials, mode), answered by ("listening", port, ""), or why not; ("start",), answered by ("started",); ("stop", seconds).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import grpc
 from grpc import aio
 
-from muster.rpc.call_server import AddressError, Credentials, InProcessServer, MethodHandler
+from muster.rpc.call_server import Address, AddressError, Credentials, InProcessServer, MethodHandler
 from muster.rpc.event_loop import new_event_loop
 from muster.rpc.receiver.wire import Service, Wire, Word
 
@@ -87,9 +87,13 @@ class Receiver:
             handlers = {name: self._handler(f"/{service}/{name}", kind) for name, kind in methods.items()}
             self._server.register(service, handlers, known)
 
-    async def _listen(self, address: str, credentials: tuple[bytes, bytes, bytes | None] | None) -> None:
+    async def _listen(
+        self, address: str, credentials: tuple[bytes, bytes, bytes | None] | None, mode: int | None
+    ) -> None:
         try:
-            port = await self._server.listen(address, credentials and Credentials(*credentials))
+            port = await self._server.listen(
+                Address(address, credentials and Credentials(*credentials), mode)
+            )
         except AddressError as error:
             self.wire.say(("listening", 0, str(error)))
         else:

@@ -9,9 +9,8 @@ import sys
 from asyncio.subprocess import DEVNULL, Process
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from typing import NamedTuple
 
-from muster.rpc.call_server import AddressError, Credentials, MethodHandler, Options
+from muster.rpc.call_server import Address, AddressError, MethodHandler, Options
 from muster.rpc.receiver.relayed_calls import Method, RelayedCalls, method_of
 from muster.rpc.receiver.wire import Service, Wire, Word
 
@@ -35,13 +34,6 @@ _LOG = logging.getLogger(__name__)
 
 class ReceiverLostError(Exception):
     """The process ended before it answered."""
-
-
-class _Address(NamedTuple):
-    """What is listened on; the port is the one that was picked."""
-
-    text: str
-    credentials: Credentials | None
 
 
 class _Link:
@@ -94,7 +86,7 @@ class RemoteServer:
         self._options = [(name, value) for name, value in options]
         self._methods: dict[str, Method] = {}
         self._services: list[Service] = []
-        self._addresses: list[_Address] = []
+        self._addresses: list[Address] = []
         self._link: _Link | None = None
         self._keeping: asyncio.Task[None] | None = None
 
@@ -109,13 +101,12 @@ class RemoteServer:
         self._services.append((service, kinds, [method for method in handlers if method in known]))
         self._methods.update({f"/{service}/{name}": method_of(handler) for name, handler in handlers.items()})
 
-    async def listen(self, address: str, credentials: Credentials | None = None) -> int:
+    async def listen(self, address: Address) -> int:
         """See CallServer."""
-        if self._link is None:
-            self._link = await self._begun()
-        port = await self._listened(self._link, _Address(address, credentials))
-        text = address if address.startswith("unix:") else f"{address.rpartition(':')[0]}:{port}"
-        self._addresses.append(_Address(text, credentials))
+        port = await self._listened(self._link or await self._begun(), address)
+        host = address.text.rpartition(":")[0]
+        # Another receiver must be where this one was, not on any port.
+        self._addresses.append(address if address.path else address._replace(text=f"{host}:{port}"))
         return port
 
     async def start(self) -> None:
@@ -148,12 +139,13 @@ class RemoteServer:
         link = _Link(process, self._methods)
         await asyncio.get_running_loop().create_unix_connection(lambda: link.wire, sock=ours)
         link.wire.say(("serve", self._options, self._services))
+        self._link = link
         return link
 
-    async def _listened(self, link: _Link, address: _Address) -> int:
+    async def _listened(self, link: _Link, address: Address) -> int:
         credentials = None if address.credentials is None else tuple(address.credentials)
         try:
-            _, port, why_not = await link.ask("listen", address.text, credentials)
+            _, port, why_not = await link.ask("listen", address.text, credentials, address.mode)
         except ReceiverLostError as error:
             raise AddressError(f"cannot listen on {address.text}: the receiver ended") from error
         if why_not:
@@ -167,19 +159,20 @@ class RemoteServer:
             await link.reap()
             _LOG.error("the receiver ended", extra={"status": link.process.returncode})
             self._on_restart()
-            link = self._link = await self._replaced()
+            link = await self._replaced()
             _LOG.info("a new receiver serves")
 
     async def _replaced(self) -> _Link:
         while True:
-            link = await self._begun()
             try:
+                link = await self._begun()
                 for address in self._addresses:
                     await self._listened(link, address)
                 await link.ask("start")
-            except (AddressError, ReceiverLostError):
+            except (AddressError, ReceiverLostError, OSError):
                 _LOG.exception("no new receiver serves yet")
-                await link.reap()
+                if self._link is not None:
+                    await self._link.reap()
                 await asyncio.sleep(AGAIN_SECONDS)
             else:
                 return link

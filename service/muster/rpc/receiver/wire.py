@@ -16,7 +16,7 @@ Word: TypeAlias = tuple[Any, ...]
 Service: TypeAlias = tuple[str, dict[str, tuple[bool, bool]], list[str]]
 """A service's name; which of its methods have many requests, and many responses; those that are known by name."""
 
-_HEAD = 4
+_HEAD = 8
 """Bytes before each batch, which hold its length."""
 
 
