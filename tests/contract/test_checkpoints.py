@@ -95,3 +95,17 @@ def test_stopping_waits_for_nothing_that_may_never_come(made: Checkpoints) -> No
     made.stop()
 
     assert time.monotonic() - began < SOON
+
+
+def test_a_checkpoint_begins_behind_a_commit_if_another_comes_soon(
+    path: Path, writer: sqlite3.Connection, made: Checkpoints, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoints, "COMMIT_SECONDS", 2 * SOON)
+    made.written()
+    write_much(writer)
+    before = path.stat().st_size
+    time.sleep(0.1)
+
+    assert path.stat().st_size == before
+    made.written()
+    assert becomes_true(lambda: path.stat().st_size > before)

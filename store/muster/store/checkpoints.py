@@ -3,7 +3,8 @@
 What the log holds is copied into the database every second in which something was committed: a passive checkpoint,
 which waits for nobody and for which nobody waits. The log begins anew only after one that copied all of it, so what was
 committed meanwhile is copied at once, a few times over. A log that was never copied as a whole for long is left to the
-writer, which does it in a commit.
+writer, which does it in a commit. A commit waits for the disk as long as a checkpoint has it, some 20 ms, so one begins
+right behind a commit if another comes soon: those who were answered by it have to call again before the next.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import threading
 from contextlib import closing, suppress
 
 PAUSE_SECONDS = 1.0
+COMMIT_SECONDS = 0.25
+"""For how long the end of a commit is waited for."""
 MOST_IN_A_ROW = 4
 
 
@@ -47,6 +50,9 @@ class Checkpoints:
         with closing(sqlite3.connect(self._path, isolation_level=None)) as connection:
             while not self._stopping.wait(PAUSE_SECONDS):
                 self._written.wait()
+                self._written.clear()
+                if not self._stopping.is_set():
+                    self._written.wait(COMMIT_SECONDS)
                 for _ in range(MOST_IN_A_ROW):
                     self._written.clear()
                     # Where the disk is full or the file gone, the writer's next commit says so.

@@ -52,6 +52,10 @@ class Backend(Protocol):
 
     def mark(self, connection: Connection) -> None: ...
 
+    def committed(self) -> None:
+        """A transaction of the writer has just become durable."""
+        ...
+
 
 class OutcomeUnknownError(StoreUnavailableError):
     """The commit was sent and no answer came: it may or may not have happened."""
@@ -138,6 +142,7 @@ class Database:
                 # The database may go on with the transaction, of which SQLAlchemy knows no more.
                 self._drop_writer()
                 raise OutcomeUnknownError(_summary(error)) from error
+            self._backend.committed()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:

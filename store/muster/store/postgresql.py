@@ -79,6 +79,9 @@ class PostgresBackend:
     def prepare(self, connection: Connection) -> None:
         """Nothing to do: the server's settings hold."""
 
+    def committed(self) -> None:
+        """Nothing to do: the server makes its checkpoints."""
+
     def mark(self, connection: Connection) -> None:
         """Nothing to do: the table of the schema's version tells whose the database is."""
 

@@ -60,9 +60,7 @@ class SqliteBackend:
 
     @cached_property
     def writer(self) -> Engine:
-        engine = self._engine("BEGIN IMMEDIATE", WRITER_PRAGMAS, poolclass=NullPool)
-        event.listen(engine, "commit", lambda _connection: self._checkpoints.written())
-        return engine
+        return self._engine("BEGIN IMMEDIATE", WRITER_PRAGMAS, poolclass=NullPool)
 
     @cached_property
     def readers(self) -> Engine:
@@ -127,6 +125,10 @@ class SqliteBackend:
         cursor.execute("PRAGMA journal_mode=WAL")
         cursor.close()
         self._checkpoints.start()
+
+    def committed(self) -> None:
+        """There is something to copy from the log."""
+        self._checkpoints.written()
 
     def mark(self, connection: Connection) -> None:
         """Write into the file whose it is, in the transaction that makes the schema."""
