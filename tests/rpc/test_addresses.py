@@ -8,7 +8,7 @@ import pytest
 from grpc import aio
 from grpc_health.v1 import health_pb2
 
-from muster.rpc.call_server import AddressError
+from muster.rpc.addresses import AddressError
 from muster.rpc.server import RpcServer, ServingOptions
 from tests.fakes.engine import FakeEngine
 from tests.rpc.calls import status_of
@@ -39,6 +39,7 @@ async def test_a_socket_that_somebody_listens_on_is_left_alone(
 
     with pytest.raises(AddressError, match="another server does"):
         await second.start()
+    await second.drain(0)
     async with aio.insecure_channel(first.addresses[0]) as channel:
         status = await status_of(channel)
     await first.drain(0)

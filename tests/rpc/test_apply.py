@@ -5,11 +5,13 @@ import time
 
 import grpc
 import pytest
+from grpc import aio
 
 from muster.model.meta import ObjectKey
 from muster.model.pod import Pod
 from muster.rpc.server import RpcServer
 from muster.v1 import cluster_service_pb2 as pb
+from muster.v1 import cluster_service_pb2_grpc
 from muster.v1.object_pb2 import Object
 from tests.fakes.engine import FakeEngine
 from tests.rpc.calls import PATIENCE_SECONDS, Api, apply, batch, pod, ref, refused
@@ -156,6 +158,20 @@ async def test_the_first_refused_request_ends_the_stream(api: Api, engine: FakeE
     assert isinstance(first, pb.ApplyStreamResponse)
     assert first.sequence == 1
     assert answer.fields == {"objects[0].pod.metadata.name": "INVALID"}
+
+
+async def test_a_slow_reader_gets_all_answers_before_the_refusal(server: RpcServer) -> None:
+    window = [("grpc.http2.bdp_probe", 0), ("grpc.max_receive_message_length", -1)]
+    large = pb.ApplyRequest(objects=[pod(f"p-{index}") for index in range(5_000)], validate_only=True)
+    async with aio.insecure_channel(server.addresses[0], options=window) as channel:
+        stub = cluster_service_pb2_grpc.ClusterServiceStub(channel)
+        stream = stub.ApplyStream(iter([large, large, pb.ApplyRequest()]))
+        await asyncio.sleep(1.5)
+        read = [await stream.read(), await stream.read()]
+        answer = await refused(stream.read())
+
+    assert [each.sequence for each in read if isinstance(each, pb.ApplyStreamResponse)] == [1, 2]
+    assert answer.reason == "INVALID_REQUEST"
 
 
 async def test_requests_of_a_stream_reach_the_engine_in_their_order(api: Api, engine: FakeEngine) -> None:

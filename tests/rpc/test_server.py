@@ -11,8 +11,8 @@ import pytest
 from grpc import aio
 from grpc_health.v1 import health_pb2
 
+from muster.rpc.addresses import AddressError
 from muster.rpc.auth import TokenFileError, read_tokens
-from muster.rpc.call_server import AddressError
 from muster.rpc.server import SERVICES, RpcServer, ServingOptions, TlsFiles
 from muster.v1 import cluster_service_pb2 as pb
 from muster.v1 import cluster_service_pb2_grpc

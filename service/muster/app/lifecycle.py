@@ -12,8 +12,8 @@ from muster.app.engine_start import started_engine
 from muster.app.settings import Settings
 from muster.app.wiring import MakeEngine, running_service
 from muster.engine.ports import FencedError, ForeignStoreError, StoreUnavailableError
+from muster.rpc.addresses import AddressError
 from muster.rpc.auth import TokenFileError
-from muster.rpc.call_server import AddressError
 from muster.rpc.event_loop import new_event_loop
 from muster.telemetry.logs import set_up_logs
 

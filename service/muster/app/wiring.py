@@ -41,7 +41,7 @@ async def running_service(settings: Settings, make_engine: MakeEngine) -> AsyncI
     options = serving_options(settings)
     metrics = Metrics()
     tracing = tracing_from_environment(version("muster"))
-    serving = [True]
+    is_well, servers = [True], list[RpcServer]()
     with ExitStack() as outer:
         outer.callback(tracing.close)
         if otlp_is_on("METRICS"):
@@ -51,17 +51,22 @@ async def running_service(settings: Settings, make_engine: MakeEngine) -> AsyncI
             outer.enter_context(exported_metrics(metrics.registry, version("muster")))
         server = None
         if settings.metrics:
-            server = MetricsServer(settings.metrics, metrics.registry, lambda: serving[0])
+            server = MetricsServer(
+                settings.metrics,
+                metrics.registry,
+                lambda: is_well[0] and all(each.is_serving for each in servers),
+            )
             outer.enter_context(server)
         engine = await make_engine(settings, EngineListener(metrics, tracing))
         rpc = RpcServer(engine, options, RpcListener(metrics, tracing))
         try:
             await rpc.start()
+            servers.append(rpc)
             if server is not None:
                 _mount_console(server, settings, rpc)
             yield RunningService(tuple(rpc.addresses), server.address if server is not None else "")
         finally:
-            serving[0] = False
+            is_well[0] = False
             await rpc.drain(settings.drain_seconds)
             await engine.drain()
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import pickle
 import subprocess
-import sys
 import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -26,22 +25,12 @@ from muster.core.framework import Profile
 from muster.core.soonest_place import Departures, SoonestPlace
 from muster.core.tree import Unit
 from muster.engine.array_feed import ArrayFeed
+from muster.engine.child_process import command_of
 from muster.engine.worker import decide_on, place_on
 
 TIME_LIMIT_SECONDS = 60.0
 READY_SECONDS = 5.0
 """A process may take so long to start, on top of the limit for what it is asked."""
-# multiprocessing's spawn would import the parent's main module first, and with it gRPC and the whole command line.
-# Signals to the process group are ignored from the start, before the imports take their time.
-_ENTRY = """
-import signal, sys
-signal.signal(signal.SIGINT, signal.SIG_IGN)
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-sys.path[:] = {path!r}
-from muster.engine.worker import main
-main({descriptor})
-"""
-
 Message = tuple[Any, ...]
 
 
@@ -282,10 +271,10 @@ class WorkerPool:
 
 def _start() -> _Worker:
     ours, theirs = Pipe()
-    entry = _ENTRY.format(path=sys.path, descriptor=theirs.fileno())
+    command = command_of("muster.engine.worker", theirs.fileno())
     with theirs:
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and code
-            [sys.executable, "-c", entry], stdin=subprocess.DEVNULL, pass_fds=(theirs.fileno(),)
+            command, stdin=subprocess.DEVNULL, pass_fds=(theirs.fileno(),)
         )
     return _Worker(process, ours)
 

@@ -3,44 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import grpc
 from grpc import aio
+
+from muster.rpc.addresses import Address, AddressError
 
 MethodHandler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Options: TypeAlias = Sequence[tuple[str, int]]
 
 
-class AddressError(Exception):
-    """An address cannot be listened on; the message says which, and why."""
-
-
-class Credentials(NamedTuple):
-    """PEM texts; with `authority` a client must show a certificate that it signed."""
-
-    key: bytes
-    certificates: bytes
-    authority: bytes | None
-
-
-class Address(NamedTuple):
-    """HOST:PORT, where port 0 picks one, with what a server shows there; or unix:PATH with its permissions."""
-
-    text: str
-    credentials: Credentials | None = None
-    mode: int | None = None
-
-    @property
-    def path(self) -> Path | None:
-        """Of the socket's file; None for a port."""
-        _, unix, path = self.text.partition("unix:")
-        return Path(path) if unix else None
-
-
 class CallServer(Protocol):
-    """`register` all methods, `listen` on addresses, `start`, and `stop` once."""
+    """`register` all methods, `listen` on addresses, `start`, and `stop` once.
+
+    is_serving: whether callers find somebody there, from the start on.
+    """
+
+    is_serving: bool
 
     def register(
         self, service: str, handlers: Mapping[str, MethodHandler], known: Collection[str] = ()
@@ -65,6 +45,7 @@ class InProcessServer:
     """gRPC's server on the event loop of this process."""
 
     def __init__(self, options: Options) -> None:
+        self.is_serving = False
         self._server = aio.server(options=options)
 
     def register(
@@ -79,6 +60,7 @@ class InProcessServer:
 
     async def listen(self, address: Address) -> int:
         """See CallServer."""
+        address.refuse_taken()
         try:
             port = self._bind(address)
             if address.path is not None and address.mode is not None:
@@ -97,7 +79,9 @@ class InProcessServer:
     async def start(self) -> None:
         """See CallServer."""
         await self._server.start()
+        self.is_serving = True
 
     async def stop(self, seconds: float) -> None:
         """See CallServer."""
+        self.is_serving = False
         await self._server.stop(seconds)

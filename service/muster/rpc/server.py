@@ -6,13 +6,12 @@ Decides how calls arrive; what they mean is the servicers'. Nothing here knows h
 from __future__ import annotations
 
 import asyncio
-import socket
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
-from urllib.parse import urlsplit
 
 from google.protobuf.descriptor_pool import DescriptorPool
 from grpc import aio
@@ -21,9 +20,10 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
 from muster.engine.api import PositionedUnit, SchedulingEngine
 from muster.model.objects import ClusterObject
+from muster.rpc.addresses import Address, AddressError, Credentials
 from muster.rpc.admission import Admission
 from muster.rpc.auth import Tokens
-from muster.rpc.call_server import Address, AddressError, CallServer, Credentials, InProcessServer
+from muster.rpc.call_server import CallServer, InProcessServer
 from muster.rpc.cluster_servicer import ClusterServicer, ServerIdentity
 from muster.rpc.gate import Gate, Ungated
 from muster.rpc.limits import MAX_REQUEST_BYTES, ServingLimits
@@ -44,7 +44,6 @@ SERVICES = (
     cluster_service_pb2.DESCRIPTOR.services_by_name["ClusterService"].full_name,
     scheduler_service_pb2.DESCRIPTOR.services_by_name["SchedulerService"].full_name,
 )
-SOCKET_PROBE_SECONDS = 1.0
 REFUSING_SECONDS = 0.2
 
 CHANNEL_OPTIONS: list[tuple[str, int]] = [
@@ -114,14 +113,19 @@ class RpcServer:
         self._register(engine)
         self.addresses: list[str] = []
 
+    @property
+    def is_serving(self) -> bool:
+        """Whether callers find somebody at the addresses."""
+        return self._server.is_serving
+
     async def start(self) -> None:
         """Listen on all addresses and answer SERVING. Raises AddressError."""
-        if self._options.listen:
-            self.addresses.append(await self._bind_tcp(self._options.listen))
-        if self._options.uds is not None:
-            where = _free_path(self._options.uds)
-            await self._server.listen(Address(f"unix:{self._options.uds}", mode=self._options.uds_mode))
-            self.addresses.append(f"unix://{where}")
+        try:
+            for address in self._given_addresses():
+                self.addresses.append(address.called(await self._server.listen(address)))
+        except AddressError:
+            await self._server.stop(0)
+            raise
         await self._server.start()
         for name in SERVICES:
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
@@ -136,8 +140,10 @@ class RpcServer:
                 # A call that meets the stopping server itself is CANCELLED, so those under way get to the gate first.
                 await asyncio.sleep(REFUSING_SECONDS)
                 await self._admission.wait_until_idle()
+        has_socket = self._server.is_serving
         await self._server.stop(max(0.0, seconds - (time.monotonic() - began)))
-        if self._options.uds is not None:
+        # What another server has is not ours to take away.
+        if self._options.uds is not None and has_socket:
             self._options.uds.unlink(missing_ok=True)
 
     def _call_server(self, channel_options: list[tuple[str, int]]) -> CallServer:
@@ -164,54 +170,12 @@ class RpcServer:
             servicer = reflection.aio.ReflectionServicer(names, pool=cast("DescriptorPool", Symbols()))
             reflection_pb2_grpc.add_ServerReflectionServicer_to_server(servicer, ungated)  # type: ignore[no-untyped-call]
 
-    async def _bind_tcp(self, address: str) -> str:
-        _try_port(address)
-        credentials = None if self._options.tls is None else _credentials(self._options.tls)
-        port = await self._server.listen(Address(address, credentials))
-        return f"{address.rpartition(':')[0]}:{port}"
-
-
-def _try_port(address: str) -> None:
-    """Raise AddressError if the port cannot be had: gRPC tells that in a log of its own, and never says why."""
-    parts = urlsplit(f"//{address}")
-    reasons: list[str] = []
-    try:
-        found = socket.getaddrinfo(
-            parts.hostname, parts.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )
-        for family, kind, protocol, _, where in found:
-            with socket.socket(family, kind, protocol) as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                try:
-                    probe.bind(where)
-                except OSError as error:
-                    reasons.append(error.strerror or str(error))
-                else:
-                    return
-    except OSError as error:
-        reasons.append(error.strerror or str(error))
-    raise AddressError(f"cannot listen on {address}: {', '.join(dict.fromkeys(reasons))}")
-
-
-def _free_path(path: Path) -> Path:
-    """Where the socket will be. Raises AddressError if it cannot be there."""
-    where = path.absolute()
-    if _answers(path):
-        raise AddressError(f"cannot listen on {path}: another server does")
-    if not where.parent.is_dir():
-        raise AddressError(f"cannot listen on {path}: there is no folder {where.parent}")
-    return where
-
-
-def _answers(path: Path) -> bool:
-    """Whether somebody listens on the socket; a file that a dead server left behind answers nobody."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.settimeout(SOCKET_PROBE_SECONDS)
-        try:
-            probe.connect(str(path))
-        except OSError:
-            return False
-        return True
+    def _given_addresses(self) -> Iterator[Address]:
+        if self._options.listen:
+            credentials = None if self._options.tls is None else _credentials(self._options.tls)
+            yield Address(self._options.listen, credentials)
+        if self._options.uds is not None:
+            yield Address(f"unix:{self._options.uds}", mode=self._options.uds_mode)
 
 
 def _credentials(files: TlsFiles) -> Credentials:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.rpc.receiver.wire import Wire, Word
+from muster.rpc.receiver.wire import MOST_UNSENT_BYTES, Wire, Word
 
 VALUES = (
     st.none() | st.integers() | st.binary(max_size=40) | st.text(max_size=10) | st.floats(allow_nan=False)
@@ -24,6 +24,9 @@ class Transport:
 
     def write(self, data: bytes) -> None:
         self.written += data
+
+    def set_write_buffer_limits(self, high: int) -> None:
+        """Nothing is held back here."""
 
 
 def written(turns: list[list[Word]]) -> bytes:
@@ -76,6 +79,23 @@ async def pair() -> tuple[Wire, asyncio.Event, list[Word], Wire]:
     await loop.create_unix_connection(lambda: one, sock=ours)
     await loop.create_unix_connection(lambda: other, sock=theirs)
     return one, ended, heard, other
+
+
+async def test_there_is_no_room_until_the_other_end_has_taken_what_was_said(
+    pair: tuple[Wire, asyncio.Event, list[Word], Wire],
+) -> None:
+    one, _, heard, other = pair
+    await one.room()
+    one.say(("much", b"x" * (4 * MOST_UNSENT_BYTES)))
+    await asyncio.sleep(0)
+    has_room = asyncio.ensure_future(one.room())
+    had_room_at_once = (await asyncio.wait([has_room], timeout=0))[0]
+    await has_room
+
+    assert not had_room_at_once
+    assert [word[0] for word in heard] in ([], ["much"])
+    one.close()
+    other.close()
 
 
 async def test_closing_sends_what_was_said_and_the_other_end_hears_of_it(

@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import gc
 import itertools
+import logging
 import os
 import signal
 import socket
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import suppress
 from typing import Any
@@ -19,27 +21,30 @@ from typing import Any
 import grpc
 from grpc import aio
 
-from muster.rpc.call_server import Address, AddressError, Credentials, InProcessServer, MethodHandler
+from muster.rpc.addresses import Address, AddressError, Credentials
+from muster.rpc.call_server import InProcessServer, MethodHandler
 from muster.rpc.event_loop import new_event_loop
 from muster.rpc.receiver.wire import Service, Wire, Word
 
 Context = aio.ServicerContext[bytes, bytes]
 REQUESTS_AHEAD = 2
 """Requests of a stream that are said before the service has begun with them."""
-LAST_SECONDS = 1.0
-"""For how long a caller who takes nothing is written to before the call's abort."""
+PART_BYTES = 256 * 1024
+"""Of a request that are said at a time."""
 
+_LOG = logging.getLogger(__name__)
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 
 
 class _Stream:
-    """A call with many requests, or many responses. `responses`: those to write; None once all are there."""
+    """A call with many requests, or many responses. `room` is for requests; `writing` is the latest response's task."""
 
-    __slots__ = ("responses", "room")
+    __slots__ = ("context", "room", "writing")
 
-    def __init__(self) -> None:
-        self.responses: asyncio.Queue[bytes | None] = asyncio.Queue()
+    def __init__(self, context: Context) -> None:
+        self.context = context
         self.room = asyncio.Semaphore(REQUESTS_AHEAD)
+        self.writing: asyncio.Task[None] | None = None
 
 
 class Receiver:
@@ -64,7 +69,8 @@ class Receiver:
                 if answer is not None and not answer.done():
                     answer.set_result(word)
             case "send" if rest[0] in self._streams:
-                self._streams[rest[0]].responses.put_nowait(rest[1])
+                stream = self._streams[rest[0]]
+                stream.writing = asyncio.create_task(self._write(rest[0], stream.context, rest[1]))
             case "more" if rest[0] in self._streams:
                 self._streams[rest[0]].room.release()
             case _:
@@ -127,30 +133,35 @@ class Receiver:
 
     def _streamed(self, path: str) -> Callable[[Any, Context], Coroutine[Any, Any, bytes | None]]:
         async def serve(request: bytes | AsyncIterator[bytes], context: Context) -> bytes | None:
-            number, stream = next(self._numbers), _Stream()
+            number, stream = next(self._numbers), _Stream(context)
             self._streams[number] = stream
-            whole = request if isinstance(request, bytes) else None
-            tasks = [asyncio.create_task(self._write(number, context, stream.responses))]
-            if not isinstance(request, bytes):
-                tasks.append(asyncio.create_task(self._read(number, request, stream.room)))
+            whole, reading = None, None
+            if isinstance(request, bytes):
+                whole = request
+            else:
+                reading = asyncio.create_task(self._read(number, request, stream.room))
             try:
                 answer = await self._answer(number, path, context, whole)
-                stream.responses.put_nowait(None)
-                await asyncio.wait(tasks[:1], timeout=LAST_SECONDS if answer[0] == "abort" else None)
             finally:
                 del self._streams[number]
-                for task in tasks:
-                    task.cancel()
+                # A response that is still being written is one that its caller has not taken for too long.
+                for task in (reading, stream.writing):
+                    if task is not None:
+                        task.cancel()
             return await _ended(context, answer)
 
         return serve
 
     async def _answer(self, number: int, path: str, context: Context, request: bytes | None) -> Word:
         """Say that there is a call, and return what is said of its end."""
+        if request is not None:
+            request = await self._rest_of(number, request)
         answer: asyncio.Future[Word] = self._loop.create_future()
         self._answers[number] = answer
         metadata = tuple((key, value) for key, value in context.invocation_metadata() or ())
-        self.wire.say(("call", number, path, metadata, context.time_remaining(), request))
+        remaining: float | None = context.time_remaining()
+        deadline = None if remaining is None else time.monotonic() + remaining
+        self.wire.say(("call", number, path, metadata, deadline, request))
         try:
             return await answer
         except asyncio.CancelledError:
@@ -159,25 +170,47 @@ class Receiver:
         finally:
             del self._answers[number]
 
+    async def _rest_of(self, number: int, request: bytes) -> bytes:
+        """What is left of a request when all but its last part has been said: beside a large one others have their turn."""
+        await self.wire.room()
+        said = 0
+        try:
+            while len(request) - said > PART_BYTES:
+                self.wire.say(("part", number, request[said : said + PART_BYTES]))
+                said += PART_BYTES
+                await self.wire.room()
+        except asyncio.CancelledError:
+            self.wire.say(("left", number))
+            raise
+        return request[said:] if said else request
+
     async def _read(self, number: int, requests: AsyncIterator[bytes], room: asyncio.Semaphore) -> None:
         try:
             async for request in requests:
                 await room.acquire()
-                self.wire.say(("request", number, request))
+                self.wire.say(("request", number, await self._rest_of(number, request)))
         finally:
             self.wire.say(("requested", number))
 
-    async def _write(self, number: int, context: Context, responses: asyncio.Queue[bytes | None]) -> None:
+    async def _write(self, number: int, context: Context, response: bytes) -> None:
         # Who has left is written to in vain, and gRPC ends the call.
         with suppress(aio.BaseError):
-            while (response := await responses.get()) is not None:
+            try:
                 await context.write(response)
+            finally:
                 self.wire.say(("sent", number))
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        """Nobody waits for a receiver that cannot do as it is told: it ends."""
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            _LOG.error("the receiver is at fault", exc_info=task.exception())
+            self.over.set()
 
 
 async def _ended(context: Context, answer: Word) -> bytes | None:

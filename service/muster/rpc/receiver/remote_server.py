@@ -5,35 +5,30 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-import sys
 from asyncio.subprocess import DEVNULL, Process
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 
-from muster.rpc.call_server import Address, AddressError, MethodHandler, Options
+from muster.engine.child_process import command_of
+from muster.rpc.addresses import Address, AddressError
+from muster.rpc.call_server import MethodHandler, Options
 from muster.rpc.receiver.relayed_calls import Method, RelayedCalls, method_of
 from muster.rpc.receiver.wire import Service, Wire, Word
 
-STOP_SECONDS = 5.0
+STOP_SECONDS = 1.0
 """On top of what calls in work are given, before a receiver that does not stop is killed."""
 AGAIN_SECONDS = 0.5
-"""Between tries to start a receiver in the place of one that died."""
+MOST_AGAIN_SECONDS = 8.0
+"""Between tries to start a receiver in the place of one that died, from one to the next twice as long."""
 _ANSWERS = ("listening", "started")
-# Signals to the process group are ignored from the start, before the imports take their time.
-_ENTRY = """
-import signal, sys
-signal.signal(signal.SIGINT, signal.SIG_IGN)
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-sys.path[:] = {path!r}
-from muster.rpc.receiver.process import main
-main({descriptor})
-"""
-
 _LOG = logging.getLogger(__name__)
 
 
 class ReceiverLostError(Exception):
     """The process ended before it answered."""
+
+    def __str__(self) -> str:
+        return "the receiver ended"
 
 
 class _Link:
@@ -78,10 +73,11 @@ class _Link:
 class RemoteServer:
     """See CallServer. Calls that a receiver has when it dies are cancelled; their callers see a lost connection.
 
-    `on_restart` is called for every receiver that died.
+    `on_restart` is called for every try to have another one.
     """
 
     def __init__(self, options: Options, on_restart: Callable[[], None]) -> None:
+        self.is_serving = False
         self._on_restart = on_restart
         self._options = [(name, value) for name, value in options]
         self._methods: dict[str, Method] = {}
@@ -104,21 +100,23 @@ class RemoteServer:
     async def listen(self, address: Address) -> int:
         """See CallServer."""
         port = await self._listened(self._link or await self._begun(), address)
-        host = address.text.rpartition(":")[0]
         # Another receiver must be where this one was, not on any port.
-        self._addresses.append(address if address.path else address._replace(text=f"{host}:{port}"))
+        self._addresses.append(address if address.path else address._replace(text=address.called(port)))
         return port
 
     async def start(self) -> None:
         """See CallServer."""
         link = self._link or await self._begun()
         await link.ask("start")
+        self.is_serving = True
         self._keeping = asyncio.create_task(self._keep(link), name="receiver")
 
     async def stop(self, seconds: float) -> None:
         """See CallServer."""
         if self._keeping is not None:
             self._keeping.cancel()
+            await asyncio.wait([self._keeping])
+        self.is_serving = False
         link, self._link = self._link, None
         if link is None:
             return
@@ -131,10 +129,10 @@ class RemoteServer:
     async def _begun(self) -> _Link:
         """A process that knows what to serve."""
         ours, theirs = socket.socketpair()
-        entry = _ENTRY.format(path=sys.path, descriptor=theirs.fileno())
+        command = command_of("muster.rpc.receiver.process", theirs.fileno())
         with theirs:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-c", entry, stdin=DEVNULL, pass_fds=(theirs.fileno(),)
+                *command, stdin=DEVNULL, pass_fds=(theirs.fileno(),)
             )
         link = _Link(process, self._methods)
         await asyncio.get_running_loop().create_unix_connection(lambda: link.wire, sock=ours)
@@ -147,7 +145,7 @@ class RemoteServer:
         try:
             _, port, why_not = await link.ask("listen", address.text, credentials, address.mode)
         except ReceiverLostError as error:
-            raise AddressError(f"cannot listen on {address.text}: the receiver ended") from error
+            raise AddressError(f"cannot listen on {address.text}: {error}") from error
         if why_not:
             raise AddressError(why_not)
         return int(port)
@@ -156,23 +154,27 @@ class RemoteServer:
         """Have another process in the place of each one that ends, on the same addresses."""
         while True:
             await link.ended.wait()
+            self.is_serving = False
             await link.reap()
             _LOG.error("the receiver ended", extra={"status": link.process.returncode})
-            self._on_restart()
             link = await self._replaced()
+            self.is_serving = True
             _LOG.info("a new receiver serves")
 
     async def _replaced(self) -> _Link:
+        pause = AGAIN_SECONDS
         while True:
+            self._on_restart()
             try:
                 link = await self._begun()
                 for address in self._addresses:
                     await self._listened(link, address)
                 await link.ask("start")
-            except (AddressError, ReceiverLostError, OSError):
-                _LOG.exception("no new receiver serves yet")
+            except (AddressError, ReceiverLostError, OSError) as error:
+                _LOG.error("no new receiver serves yet", extra={"reason": f"{error}"})
                 if self._link is not None:
                     await self._link.reap()
-                await asyncio.sleep(AGAIN_SECONDS)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, MOST_AGAIN_SECONDS)
             else:
                 return link

@@ -16,6 +16,9 @@ Word: TypeAlias = tuple[Any, ...]
 Service: TypeAlias = tuple[str, dict[str, tuple[bool, bool]], list[str]]
 """A service's name; which of its methods have many requests, and many responses; those that are known by name."""
 
+MOST_UNSENT_BYTES = 1024 * 1024
+"""More than so many bytes that the other end has not taken are waited for by those who can wait."""
+
 _HEAD = 8
 """Bytes before each batch, which hold its length."""
 
@@ -30,15 +33,32 @@ class Wire(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._unsaid: list[Word] = []
         self._received = bytearray()
+        self._has_room = asyncio.Event()
+        self._has_room.set()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The line stands."""
         self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(high=MOST_UNSENT_BYTES)
 
     def connection_lost(self, _error: Exception | None) -> None:
         """The other end is gone, or this one was closed."""
         self._transport = None
+        self._has_room.set()
         self._ended()
+
+    def pause_writing(self) -> None:
+        """The other end takes nothing at the moment."""
+        self._has_room.clear()
+
+    def resume_writing(self) -> None:
+        """The other end has taken most of it."""
+        self._has_room.set()
+
+    async def room(self) -> None:
+        """Return once little waits to be taken by the other end."""
+        while not self._has_room.is_set():
+            await self._has_room.wait()
 
     def say(self, word: Word) -> None:
         """Send it with all else that is said in this turn of the loop; nobody hears it if the other end is gone."""
