@@ -100,12 +100,16 @@ def test_stopping_waits_for_nothing_that_may_never_come(made: Checkpoints) -> No
 def test_a_checkpoint_begins_behind_a_commit_if_another_comes_soon(
     path: Path, writer: sqlite3.Connection, made: Checkpoints, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def is_copied_behind_another_commit() -> bool:
+        made.written()
+        return path.stat().st_size > before
+
     monkeypatch.setattr(checkpoints, "COMMIT_SECONDS", 2 * SOON)
-    made.written()
     write_much(writer)
     before = path.stat().st_size
+    made.written()
+    # Ten times the pause between checkpoints, in which one that waits for no commit would have been made.
     time.sleep(0.1)
 
     assert path.stat().st_size == before
-    made.written()
-    assert becomes_true(lambda: path.stat().st_size > before)
+    assert becomes_true(is_copied_behind_another_commit)

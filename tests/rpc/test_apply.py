@@ -16,6 +16,9 @@ from muster.v1.object_pb2 import Object
 from tests.fakes.engine import FakeEngine
 from tests.rpc.calls import PATIENCE_SECONDS, Api, apply, batch, pod, ref, refused
 
+UNREAD_SECONDS = 1.5
+"""Long enough for all three requests to be dealt with, and longer than a server may hope that somebody reads at last."""
+
 
 async def test_results_come_in_order_with_outcomes(api: Api) -> None:
     await apply(api, pod("b"), pod("c"))
@@ -166,7 +169,7 @@ async def test_a_slow_reader_gets_all_answers_before_the_refusal(server: RpcServ
     async with aio.insecure_channel(server.addresses[0], options=window) as channel:
         stub = cluster_service_pb2_grpc.ClusterServiceStub(channel)
         stream = stub.ApplyStream(iter([large, large, pb.ApplyRequest()]))
-        await asyncio.sleep(1.5)
+        await asyncio.sleep(UNREAD_SECONDS)
         read = [await stream.read(), await stream.read()]
         answer = await refused(stream.read())
 

@@ -127,12 +127,14 @@ class Receiver:
 
     def _unary(self, path: str) -> Callable[[bytes, Context], Coroutine[Any, Any, bytes | None]]:
         async def serve(request: bytes, context: Context) -> bytes | None:
+            """One request, one response. Raises AbortError."""
             return await _ended(context, await self._answer(next(self._numbers), path, context, request))
 
         return serve
 
     def _streamed(self, path: str) -> Callable[[Any, Context], Coroutine[Any, Any, bytes | None]]:
         async def serve(request: bytes | AsyncIterator[bytes], context: Context) -> bytes | None:
+            """Many requests, many responses, or both; None once all have been written. Raises AbortError."""
             number, stream = next(self._numbers), _Stream(context)
             self._streams[number] = stream
             whole, reading = None, None
