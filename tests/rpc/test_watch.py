@@ -3,19 +3,22 @@
 import asyncio
 from collections.abc import AsyncIterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import grpc
 import pytest
 from grpc import aio
 
 from muster.core.decision import Decision, DecisionCode
+from muster.engine.api import DecisionBatch
 from muster.engine.ports import AssignmentColumns, DecisionRecord
 from muster.model.meta import ObjectKey
+from muster.rpc.decisions import DecisionMessages
 from muster.rpc.server import RpcServer
 from muster.v1 import cluster_service_pb2 as pb
 from muster.v1 import cluster_service_pb2_grpc, meta_pb2
 from muster.v1 import scheduler_service_pb2 as spb
+from muster.v1.decision_pb2 import Decision as DecisionMessage
 from tests.fakes.engine import FakeEngine
 from tests.rpc.calls import (
     PATIENCE_SECONDS,
@@ -227,15 +230,38 @@ async def test_a_decision_too_large_for_a_message_comes_without_its_columns(
 ) -> None:
     names_of_pods = tuple(f"a-long-name-of-a-pod-{index:080}" for index in range(40_000))
     columns = AssignmentColumns("default", ("n",), names_of_pods, names_of_pods, (0,) * 40_000)
+    watch = api.scheduler.WatchDecisions(spb.WatchDecisionsRequest(from_revision=1))
+    await watch.wait_for_connection()
     engine.add_decision(DecisionRecord("d", 0, 0, Decision(GROUP, DecisionCode.SCHEDULED), columns))
 
+    told = await first_decision(watch)
     got = await api.scheduler.GetDecision(spb.GetDecisionRequest(id="d"))
     scheduled = await api.scheduler.Schedule(spb.ScheduleRequest(unit=ref("PodGroup", "g")))
 
-    for decision in (got.decision, scheduled.decision):
+    for decision in (told, got.decision, scheduled.decision):
         assert decision.assignments_omitted
         assert not decision.HasField("assignments")
         assert decision.ByteSize() < 3 * 1024 * 1024
+
+
+async def first_decision(watch: Any) -> DecisionMessage:
+    while True:
+        [message] = await read(watch)
+        if message.decisions:
+            [decision] = message.decisions
+            return cast("DecisionMessage", decision)
+
+
+def test_many_decisions_come_in_several_messages_of_which_the_last_has_their_revision() -> None:
+    decision = Decision(GROUP, DecisionCode.SCHEDULED)
+    batch = DecisionBatch(tuple(DecisionRecord(f"d-{n}", n, 0, decision) for n in range(450)), 9)
+
+    sent = list(DecisionMessages("default", 3, frozenset()).of(batch))
+
+    read_back = [spb.WatchDecisionsResponse.FromString(cast("bytes", each)) for each in sent]
+    assert [len(each.decisions) for each in read_back] == [200, 200, 50]
+    assert [each.revision for each in read_back] == [3, 3, 9]
+    assert [each.id for message in read_back for each in message.decisions] == [f"d-{n}" for n in range(450)]
 
 
 async def test_draining_ends_watches_with_its_reason(api: Api, server: RpcServer) -> None:

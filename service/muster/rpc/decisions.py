@@ -10,12 +10,12 @@ from muster.engine.api import DecisionBatch, DecisionFilter, SchedulingEngine
 from muster.engine.ports import DecisionRecord
 from muster.engine.rerun import Rerun
 from muster.model.meta import ObjectKey
-from muster.rpc.codec import encode_decision
+from muster.rpc.codec import encode_decision, write_decision
 from muster.rpc.limits import PAGE_BYTES, WATCH_BYTES, WATCH_EVENTS
 from muster.rpc.lists import refuse_other_uids
 from muster.rpc.pagination import PageBudget, PageTokens, Position
 from muster.rpc.request_checks import UNIT_KINDS, RequestFaults
-from muster.rpc.watch import size_within, split_by_size
+from muster.rpc.watch import split_by_size
 from muster.v1 import decision_pb2
 from muster.v1 import scheduler_service_pb2 as pb
 from muster.validation.violations import INVALID, TOO_MANY
@@ -27,8 +27,13 @@ MAX_UNITS = 1_000
 def fitted(cluster: str, record: DecisionRecord, room: int = PAGE_BYTES) -> decision_pb2.Decision:
     """The decision, without what would make it larger than its room in a response: the columns of pods go first."""
     decision = encode_decision(cluster, record)
-    if decision.ByteSize() <= room:
-        return decision
+    if decision.ByteSize() > room:
+        _fit(decision, room)
+    return decision
+
+
+def _fit(decision: decision_pb2.Decision, room: int) -> None:
+    """Leave out of a decision that is larger than its room what makes it so."""
     decision.ClearField("assignments")
     decision.assignments_omitted = True
     if decision.ByteSize() > room and decision.HasField("preemption"):
@@ -36,7 +41,6 @@ def fitted(cluster: str, record: DecisionRecord, room: int = PAGE_BYTES) -> deci
         decision.preemption.ClearField("nominations")
     if decision.ByteSize() > room and decision.HasField("result"):
         decision.result.ClearField("children")
-    return decision
 
 
 def rerun_message(cluster: str, rerun: Rerun) -> pb.DecisionRerun:
@@ -106,21 +110,35 @@ class DecisionMessages:
         self._revision = start
         self._units = units
 
-    def of(self, batch: DecisionBatch) -> Iterator[Message]:
+    def of(self, batch: DecisionBatch) -> Iterator[Message | bytes]:
         """The messages of a batch; only the last has its revision."""
         wanted = [each for each in batch.decisions if not self._units or each.decision.unit in self._units]
         if batch.decisions and not wanted:
             self._revision = batch.revision
             return
-        encoded = (fitted(self._cluster, each) for each in wanted)
-        runs = list(split_by_size(encoded, size_within, WATCH_EVENTS, WATCH_BYTES))
+        encoded = (_encoded(self._cluster, each) for each in wanted)
+        runs = list(split_by_size(encoded, len, WATCH_EVENTS, WATCH_BYTES))
+        unfinished = pb.WatchDecisionsResponse(revision=self._revision or 0).SerializeToString()
         for run in runs[:-1]:
-            yield pb.WatchDecisionsResponse(decisions=run, revision=self._revision or 0)
+            yield b"".join((*run, unfinished))
         self._revision = batch.revision
-        yield pb.WatchDecisionsResponse(decisions=runs[-1] if runs else (), revision=batch.revision)
+        finished = pb.WatchDecisionsResponse(revision=batch.revision).SerializeToString()
+        yield b"".join((*(runs[-1] if runs else ()), finished))
 
     def bookmark(self) -> Message | None:
         return None if self._revision is None else pb.WatchDecisionsResponse(revision=self._revision)
+
+
+def _encoded(cluster: str, record: DecisionRecord) -> bytes:
+    """A response with the decision and nothing else. Several, one behind the other, are one of all their decisions."""
+    response = pb.WatchDecisionsResponse()
+    decision = response.decisions.add()
+    write_decision(cluster, record, decision)
+    encoded = response.SerializeToString()
+    if len(encoded) <= PAGE_BYTES:
+        return encoded
+    _fit(decision, PAGE_BYTES)
+    return response.SerializeToString()
 
 
 def watched_units(request: pb.WatchDecisionsRequest, faults: RequestFaults) -> list[tuple[ObjectKey, str]]:

@@ -103,8 +103,3 @@ def split_by_size(
         taken += size
     if run:
         yield run
-
-
-def size_within(element: Message) -> int:
-    """The bytes that it takes in a message that holds it."""
-    return element.ByteSize() + 6

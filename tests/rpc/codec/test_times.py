@@ -2,8 +2,8 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from muster.rpc.codec import from_timestamp, to_duration, to_timestamp
-from muster.rpc.codec.times import duration_fault, nanos_fault, seconds_text
+from muster.rpc.codec import from_timestamp, to_timestamp
+from muster.rpc.codec.times import duration_fault, nanos_fault, seconds_text, write_time
 
 
 @pytest.mark.parametrize("us", [0, 1, 999_999, 1_000_000, 1_700_000_000_123_456, -1, -62_135_596_800_000_000])
@@ -20,7 +20,20 @@ def test_what_is_finer_than_a_microsecond_is_cut_off() -> None:
 
 
 def test_a_length_has_seconds_and_nanoseconds() -> None:
-    assert to_duration(1_500_000) == Duration(seconds=1, nanos=500_000_000)
+    length = Duration()
+
+    write_time(1_500_000, length)
+
+    assert length == Duration(seconds=1, nanos=500_000_000)
+
+
+@pytest.mark.parametrize("us", [0, 1, 1_700_000_000_123_456, -1])
+def test_a_moment_is_written_into_a_message_as_it_is_made(us: int) -> None:
+    moment = Timestamp(seconds=7, nanos=7)
+
+    write_time(us, moment)
+
+    assert moment == to_timestamp(us)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 A file a kind. Whether an object is right is for validation to say.
 """
 
-from muster.rpc.codec.decision import encode_assignments, encode_decision, encode_reasons, encode_result
+from muster.rpc.codec.decision import encode_decision, encode_reasons, encode_result, write_decision
 from muster.rpc.codec.meta import encode_ref
 from muster.rpc.codec.objects import (
     ObjectDecoder,
@@ -16,7 +16,7 @@ from muster.rpc.codec.objects import (
     object_path,
     write_object,
 )
-from muster.rpc.codec.times import from_timestamp, to_duration, to_timestamp
+from muster.rpc.codec.times import from_timestamp, to_timestamp
 
 __all__ = [
     "ObjectDecoder",
@@ -25,7 +25,6 @@ __all__ = [
     "decode_object",
     "decode_pods_like",
     "decode_right_pod",
-    "encode_assignments",
     "encode_decision",
     "encode_object",
     "encode_reasons",
@@ -33,7 +32,7 @@ __all__ = [
     "encode_result",
     "from_timestamp",
     "object_path",
-    "to_duration",
     "to_timestamp",
+    "write_decision",
     "write_object",
 ]

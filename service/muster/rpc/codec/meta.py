@@ -158,6 +158,11 @@ def encode_ref(key: ObjectKey, uid: str = "") -> pb.ObjectRef:
     return pb.ObjectRef(kind=key.kind, namespace=key.namespace, name=key.name, uid=uid)
 
 
+def write_ref(key: ObjectKey, message: pb.ObjectRef) -> None:
+    """The ref of a key, into a message that is empty."""
+    message.kind, message.namespace, message.name = key
+
+
 def decode_requirements(requirements: Iterable[Any]) -> tuple[SelectorRequirement, ...]:
     """Requirements of label selectors and of node selectors, which have the same fields."""
     return tuple(SelectorRequirement(each.key, each.operator, tuple(each.values)) for each in requirements)

@@ -21,6 +21,12 @@ def to_duration(us: int) -> Duration:
     return Duration(seconds=us // _MICROSECONDS, nanos=us % _MICROSECONDS * 1000)
 
 
+def write_time(us: int, message: Timestamp | Duration) -> None:
+    """A moment or a length of time, into a message."""
+    message.seconds, us = divmod(us, _MICROSECONDS)
+    message.nanos = us * 1000
+
+
 def from_timestamp(moment: Timestamp) -> int:
     """Microseconds since the epoch; what is finer is cut off."""
     return moment.seconds * _MICROSECONDS + moment.nanos // 1000
