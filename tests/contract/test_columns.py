@@ -83,3 +83,17 @@ def test_names_are_packed_by_the_longest_beginning_of_all(
 def test_uids_of_another_form_stay_texts(changed: tuple[str, ...]) -> None:
     assert columns.pack_uids(changed) == list(changed)
     assert columns.pack_uids(()) == []
+
+
+@given(st.lists(st.uuids().map(str), max_size=2 * columns.FEW), st.integers(0, 2 * columns.FEW))
+def test_what_identifies_few_pods_is_kept_as_it_is_and_read_like_that_of_many(
+    uids: list[str], count: int
+) -> None:
+    names, packs = [f"gang-{number}" for number in range(count)], columns.Packs()
+
+    packed_names, packed_uids = packs.names.of(names), packs.uids.of(uids)
+
+    assert columns.unpack_names(packed_names) == names
+    assert columns.unpack_uids(packed_uids) == uids
+    assert (packed_names == ("", names)) == (count <= columns.FEW)
+    assert isinstance(packed_uids, list) == (len(uids) <= columns.FEW)

@@ -23,6 +23,8 @@ Packed = TypeVar("Packed")
 
 UID_LENGTH = 36
 HYPHENS = (8, 13, 18, 23)
+FEW = 16
+"""So many names or uids are kept as they are: packing them takes more time than it saves room."""
 MANY = 64
 """From so many values on, a packed column is kept for the next that is equal."""
 _JOINT = "\0"
@@ -81,6 +83,10 @@ def pack_names(column: Sequence[str]) -> PackedNames:
     return prefix, [name[len(prefix) :] for name in column]
 
 
+def _plain_names(column: Sequence[str]) -> PackedNames:
+    return "", list(column)
+
+
 def _common_start(one: str, other: str) -> str:
     length = 0
     for mine, its in zip(one, other, strict=False):
@@ -128,15 +134,20 @@ def _all_equal(column: Sequence[object]) -> bool:
 
 
 class Once(Generic[Value, Packed]):
-    """Packs columns, of which those that are equal once."""
+    """Packs columns, of which those that are equal once; those of few values as `pack_few` does."""
 
-    def __init__(self, pack: Callable[[Sequence[Value]], Packed]) -> None:
+    def __init__(
+        self,
+        pack: Callable[[Sequence[Value]], Packed],
+        pack_few: Callable[[Sequence[Value]], Packed] | None = None,
+    ) -> None:
         self._pack = pack
+        self._pack_few = pack_few or pack
         self._known: dict[tuple[int, Value, Value], tuple[list[Value], Packed]] = {}
 
     def of(self, column: Sequence[Value]) -> Packed:
         if len(column) < MANY:
-            return self._pack(column)
+            return self._pack_few(column) if len(column) <= FEW else self._pack(column)
         # Equal columns of a commit hold the same objects, which takes no time to see.
         values = list(column)
         key = (len(values), values[0], values[-1])
@@ -151,5 +162,5 @@ class Packs:
 
     def __init__(self) -> None:
         self.ordinals = Once(pack_integers)
-        self.names = Once(pack_names)
-        self.uids = Once(pack_uids)
+        self.names = Once(pack_names, _plain_names)
+        self.uids = Once(pack_uids, list)
