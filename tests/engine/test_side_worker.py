@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from muster.engine import side_worker
 from muster.engine.errors import NotFoundError, ResourceExhaustedError, UnavailableError
 from muster.engine.mutation import Mutation
 from muster.engine.side_link import Side
@@ -338,6 +339,28 @@ async def test_what_was_made_ready_is_followed_and_loaded_before_the_first_quest
     seen = await side.ask(held.cluster, side_questions.contents, 20)
     assert seen == side_questions.contents(held.cluster)
     assert await side.ask(None, side_questions.parent, 20) == process
+    await side.close()
+
+
+async def test_what_is_made_ready_gives_way_to_whoever_writes_to_another_cluster(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(side_worker, "REST_WHILE_WRITTEN", 1e9)
+    side, held, other = SideWorker(NAMES), _cluster(), _cluster()
+    written = other.cluster.take_writes()
+    assert written is not None
+
+    side.note(written)
+    resting = asyncio.create_task(side.make_ready(held.cluster))
+    await asyncio.wait([resting], timeout=0.5)
+    rests = not resting.done()
+    resting.cancel()
+    await asyncio.wait([resting])
+    monkeypatch.setattr(side_worker, "WRITTEN_SECONDS", 0.0)
+    async with asyncio.timeout(20):
+        await side.make_ready(held.cluster)
+
+    assert rests
     await side.close()
 
 

@@ -34,7 +34,9 @@ IDLE_SECONDS = 600.0
 MOST_UNSENT = 256
 """Messages that wait for the process to read them, so that its start takes up none of the time of making them."""
 REST_PER_WORK, REST_WHILE_WRITTEN = 1.0, 50.0
-"""How long what is done ahead of any question pauses for as long as it worked: longer if somebody writes to the cluster."""
+"""How long what is done ahead of any question pauses for as long as it worked: longer if somebody writes to any cluster."""
+WRITTEN_SECONDS = 1.0
+"""For so long after a transaction the next one is expected."""
 SILENCE_SECONDS = 10.0
 """For how much longer than any of its questions may take the process may say nothing before it is given up."""
 Message = tuple[Any, ...]
@@ -72,6 +74,7 @@ class SideWorker:
         self._rest: asyncio.TimerHandle | None = None
         self._is_closed = False
         self._wanted_until = time.monotonic() + idle_seconds
+        self._written_at = -inf
 
     async def make_ready(self, cluster: Cluster) -> None:
         """Have the process and its replica of the cluster follow before anybody asks, in slices with pauses between.
@@ -123,6 +126,7 @@ class SideWorker:
 
     def note(self, writes: ClusterWrites) -> None:
         """A transaction is durable: the cluster's replica, if there is one, hears of it before the next question."""
+        self._written_at = time.monotonic()
         if self._side is not None and (feed := self._side.replicas.get(writes.cluster)) is not None:
             feed.note(writes)
 
@@ -211,9 +215,10 @@ class SideWorker:
                 unsent.append(self._sent(side, message))
                 if len(unsent) > MOST_UNSENT:
                     await unsent.popleft()
-                rest = REST_PER_WORK if state.revision == revision else REST_WHILE_WRITTEN
-                revision = state.revision
-                await asyncio.sleep(0 if self._open else rest * (time.monotonic() - began))
+                now, before, revision = time.monotonic(), revision, state.revision
+                is_written = revision != before or now - self._written_at < WRITTEN_SECONDS
+                rest = REST_WHILE_WRITTEN if is_written else REST_PER_WORK
+                await asyncio.sleep(0 if self._open else rest * (now - began))
                 began = time.monotonic()
             while unsent:
                 await unsent.popleft()
