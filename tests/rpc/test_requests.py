@@ -1,5 +1,6 @@
 """What is wrong with a request is told completely, with paths, and nothing of it is done."""
 
+import gc
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from muster.engine.collector_rest import MOST_YOUNG
 from muster.model.names import dns_label_fault
 from muster.v1 import cluster_service_pb2 as pb
 from muster.v1 import meta_pb2, object_pb2, pod_report_pb2
@@ -258,6 +260,7 @@ async def test_twenty_thousand_names_are_taken(api: Api) -> None:
     response = await apply(api, batch(f"p-{index}" for index in range(20_000)))
 
     assert response.results[0].counts.created == 20_000
+    assert gc.get_threshold()[0] >= MOST_YOUNG  # and no time is spent on a look through them
 
 
 async def test_too_many_refs_are_refused(api: Api) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from grpc import aio
 
 from muster.engine.api import ApplyAnswer, ApplyCall, ObjectRefusal, SchedulingEngine
+from muster.engine.collector_rest import CollectorRest
 from muster.engine.errors import InvalidArgumentError
 from muster.engine.pod_runs import pod_runs
 from muster.engine.slices import Slices
@@ -41,6 +42,7 @@ class Applier:
 
     def __init__(self, engine: SchedulingEngine) -> None:
         self._engine = engine
+        self._collector_rest = CollectorRest()
 
     async def apply(self, request: pb.ApplyRequest) -> pb.ApplyResponse:
         """The response to one Apply."""
@@ -98,7 +100,9 @@ class Applier:
         self, method: str, request: pb.ApplyRequest, written: Callable[[], None] = lambda: None
     ) -> Work:
         """The work that is left once the request has been checked and decoded. Raises what refuses it."""
-        refuse_too_many("objects", _object_count(request))
+        count = _object_count(request)
+        refuse_too_many("objects", count)
+        self._collector_rest.begin(count)
         faults = RequestFaults()
         cluster = faults.cluster(request.cluster)
         has_cluster = not faults.violations
