@@ -97,7 +97,7 @@ class PodDecoder:
                 if not group:
                     return _named(last.pod, name), last.shape
                 pod = _named_in(last.pod, name, group)
-                self._last = last._replace(pod=pod)
+                self._last = _Last(pod, last.shape, last.sample)
                 return pod, last.shape
         own, shape = self._apart(message)
         if last is not None and shape is last.shape and own[1:] == ("", 0, "", last.pod.group):
