@@ -42,8 +42,7 @@ KEPT = {
     "requests": 0,
 }
 BOUNDS = {
-    "muster.engine.cluster.MOST_LAST_DECISIONS": 4,
-    "muster.engine.waited_for.MOST_UNITS": 2,
+    "muster.engine.kept_records.MOST_UNITS": 4,
     "muster.engine.array_feed.LEAST_SIGNATURES": 8,
     "muster.core.signature.SignatureTable._MOST_IDENTITIES": 16,
     "muster.core.local_keys._MOST_ROWS": 3,

@@ -9,6 +9,7 @@ import pytest
 
 from muster.engine import disruption_units
 from muster.engine.api import BindingFailed, PhaseChanged
+from muster.engine.kept_records import KeptRecords
 from muster.engine.ports import UnitState
 from muster.model.meta import OwnerReference
 from muster.model.node import Node
@@ -173,7 +174,7 @@ def passed_through(world: QueueWorld, name: str) -> dict[str, int]:
     for forgetting in (world.cluster.failures, world.cluster.searches):
         for key in (root.key, hopeless.key, boss.key):
             forgetting.forget(key)
-    world.cluster.last_decisions.clear()
+    world.cluster.last_decisions = KeptRecords()
     return dict(sizes_in(world.cluster, "cluster", set()))
 
 

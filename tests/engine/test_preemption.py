@@ -97,7 +97,8 @@ def test_the_record_names_victims_nominations_and_those_who_could_stay() -> None
 
     cluster.cycle()
 
-    record = cluster.cluster.last_decisions[group.key]
+    record = cluster.cluster.last_decisions.get(group.key)
+    assert record is not None
     preemption = record.decision.preemption
     assert preemption is not None
     assert preemption.end is PreemptionEnd.NOMINATED
@@ -175,7 +176,9 @@ def test_room_that_is_being_left_already_is_nominated_without_victims() -> None:
 
     codes = cluster.cycles()
     assert codes == [WAITING]
-    preemption = cluster.cluster.last_decisions[group.key].decision.preemption
+    record = cluster.cluster.last_decisions.get(group.key)
+    assert record is not None
+    preemption = record.decision.preemption
     assert preemption is not None
     assert (preemption.victims, len(preemption.awaited)) == ((), 2)
     assert cluster.says(group)[2].startswith("waiting for preemption of 2 pods")

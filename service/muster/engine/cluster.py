@@ -17,6 +17,7 @@ from muster.engine.coming import ComingDecisions
 from muster.engine.disruption_budgets import BudgetTable
 from muster.engine.disruption_units import DisruptionTable, is_potential_victim
 from muster.engine.failed_bindings import FailedBindings
+from muster.engine.kept_records import KeptRecords
 from muster.engine.large_calls import LargeCalls
 from muster.engine.last_failures import LastFailures
 from muster.engine.layouts import Layouts
@@ -48,7 +49,6 @@ from muster.validation.admission import PriorityClasses, SpecMemo
 if TYPE_CHECKING:
     from muster.engine.edits import Edits
 
-MOST_LAST_DECISIONS = 4_096
 _NOBODY = NullTelemetry()
 
 
@@ -75,7 +75,7 @@ class Cluster:
         self.pending_groups: dict[ObjectKey, ObjectKey] = {}
         self.pending_members: dict[ObjectKey, ObjectKey] = {}
         self.waiting_leaves: dict[Name, ObjectKey] = {}
-        self.last_decisions: dict[ObjectKey, DecisionRecord] = {}
+        self.last_decisions = KeptRecords()
         self.layouts = Layouts()
         self.disruption = DisruptionTable(self.state)
         self.budgets = BudgetTable(self.state.pods)
@@ -251,10 +251,7 @@ class Cluster:
 
     def remember(self, record: DecisionRecord) -> None:
         """Keep the last decision of the units that were decided last; the store has the others."""
-        self.last_decisions.pop(record.decision.unit, None)
-        self.last_decisions[record.decision.unit] = record
-        if len(self.last_decisions) > MOST_LAST_DECISIONS:
-            del self.last_decisions[next(iter(self.last_decisions))]
+        self.last_decisions.add(record)
 
     def _record_wait(self, key: ObjectKey, wait: PreemptionWait | None) -> None:
         writes = self.writes()
