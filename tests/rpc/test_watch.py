@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterable
 from dataclasses import replace
+from itertools import count
 from typing import Any, cast
 
 import grpc
@@ -242,6 +243,27 @@ async def test_a_decision_too_large_for_a_message_comes_without_its_columns(
         assert decision.assignments_omitted
         assert not decision.HasField("assignments")
         assert decision.ByteSize() < 3 * 1024 * 1024
+
+
+async def test_decisions_on_others_alone_are_silence_which_bookmarks_fill(
+    api: Api, engine: FakeEngine
+) -> None:
+    units = [ref("PodGroup", name) for name in ("g", "h")]
+    watch = api.scheduler.WatchDecisions(spb.WatchDecisionsRequest(from_revision=1, units=units))
+    other = ObjectKey("PodGroup", "default", "other")
+
+    async def decide() -> None:
+        for number in count():
+            engine.add_decision(DecisionRecord(f"d-{number}", 0, 0, Decision(other, DecisionCode.SCHEDULED)))
+            await asyncio.sleep(SHORT_LIMITS.bookmark_seconds / 8)
+
+    deciding = asyncio.create_task(decide())
+    bookmarks = await read(watch, 3)
+    deciding.cancel()
+
+    revisions = [each.revision for each in bookmarks]
+    assert [len(each.decisions) for each in bookmarks] == [0, 0, 0]
+    assert revisions[0] < revisions[1] < revisions[2]
 
 
 async def first_decision(watch: Any) -> DecisionMessage:

@@ -7,6 +7,7 @@ becomes messages is the caller's (`MessagesOf`), with `split_by_size` for those 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
@@ -40,6 +41,7 @@ class WatchStream(Generic[B]):
         self._admission = admission
         self._messages_of = messages_of
         self._bookmark = bookmark
+        self._sent_at = 0.0
 
     async def run(self, batches: AsyncIterator[B]) -> None:
         """Sends until the caller leaves, and raises the refusal that ends the watch otherwise."""
@@ -54,12 +56,11 @@ class WatchStream(Generic[B]):
 
     async def _send_all(self, batches: AsyncIterator[B], draining: asyncio.Future[Any]) -> None:
         upcoming = asyncio.ensure_future(anext(batches, None))
+        self._sent_at = time.monotonic()
         try:
             while not draining.done():
                 await asyncio.wait(
-                    {upcoming, draining},
-                    timeout=self._admission.limits.bookmark_seconds,
-                    return_when=asyncio.FIRST_COMPLETED,
+                    {upcoming, draining}, timeout=self._quiet_for(), return_when=asyncio.FIRST_COMPLETED
                 )
                 if upcoming.done():
                     batch = upcoming.result()
@@ -68,19 +69,31 @@ class WatchStream(Generic[B]):
                     for message in self._messages_of(batch):
                         await self._write(message)
                     upcoming = asyncio.ensure_future(anext(batches, None))
-                elif not draining.done() and (bookmark := self._bookmark()) is not None:
-                    await self._write(bookmark)
+                if not self._quiet_for() and not draining.done():
+                    await self._write_bookmark()
         finally:
             if not upcoming.done():
                 upcoming.cancel()
             with suppress(asyncio.CancelledError, Exception):
                 await upcoming
 
+    def _quiet_for(self) -> float:
+        """For how much longer nothing need be sent, in seconds: batches that hold nothing for this watcher are silence too."""
+        return max(0.0, self._sent_at + self._admission.limits.bookmark_seconds - time.monotonic())
+
+    async def _write_bookmark(self) -> None:
+        bookmark = self._bookmark()
+        if bookmark is None:
+            self._sent_at = time.monotonic()
+        else:
+            await self._write(bookmark)
+
     async def _write(self, message: Message | bytes) -> None:
         seconds = self._admission.limits.watcher_seconds
         try:
             async with asyncio.timeout(seconds):
                 await self._context.write(message)
+                self._sent_at = time.monotonic()
         except TimeoutError:
             raise ResourceExhaustedError(
                 "WATCHER_TOO_SLOW",
