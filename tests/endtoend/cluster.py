@@ -94,10 +94,10 @@ class Cluster:
         [found] = [unit for unit in self.queue().units if unit.unit.name == name]
         return found
 
-    def list_decisions(self) -> list[Decision]:
-        """All decisions, newest first."""
+    def list_decisions(self, unit: ObjectRef | None = None) -> list[Decision]:
+        """All decisions, or those on the unit of an object, newest first."""
         found: list[Decision] = []
-        request = spb.ListDecisionsRequest(cluster=self.name, page_size=100)
+        request = spb.ListDecisionsRequest(cluster=self.name, page_size=100, unit=unit)
         while True:
             page = self.service.scheduler.ListDecisions(request, timeout=CALL_SECONDS)
             found.extend(page.decisions)

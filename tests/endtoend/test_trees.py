@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from muster.v1.meta_pb2 import ObjectRef
 from muster.v1.object_pb2 import Object
 from tests.endtoend.cluster import WAIT_SECONDS, Cluster
 from tests.endtoend.service import Service
@@ -94,6 +95,23 @@ def test_a_tree_is_bound_whole_across_kill_9_while_its_objects_come(store_url: s
 
         assert cluster.bound() == set(tree().pods)
         assert_never_bound_in_part(cluster)
+
+
+def test_the_decisions_on_a_tree_are_listed_by_any_of_its_members(cluster: Cluster) -> None:
+    members = [
+        ObjectRef(kind="CompositePodGroup", name="run"),
+        ObjectRef(kind="CompositePodGroup", name="replica-1"),
+        ObjectRef(kind="PodGroup", name="workers-1"),
+        ObjectRef(kind="Pod", name="workers-1-0"),
+    ]
+    cluster.apply(*[each for part in parts(random.Random(3)) for each in part])
+    cluster.schedule("CompositePodGroup", "run", wait=WAIT_SECONDS)
+
+    found = [cluster.list_decisions(member) for member in members]
+
+    assert found[0]
+    assert found[1:] == found[:1] * 3
+    assert cluster.list_decisions(ObjectRef(kind="PodGroup", name="of-no-tree")) == []
 
 
 def test_pods_that_come_later_join_their_tree_in_its_domains(cluster: Cluster) -> None:

@@ -500,7 +500,9 @@ class WatchDecisionsRequest(_message.Message):
     """Exclusive: decisions after this revision. Unset: those from now on."""
     @_builtins.property
     def units(self) -> _containers.RepeatedCompositeFieldContainer[_meta_pb2.ObjectRef]:
-        """Decisions about these units; empty is all. They need not exist yet: then a set uid is not looked at."""
+        """Decisions about these units, named by their roots; empty is all. They need not exist yet: then a set uid is not
+        looked at.
+        """
 
     @_builtins.property
     def codes(self) -> _containers.RepeatedScalarFieldContainer[_decision_pb2.DecisionCode.ValueType]:

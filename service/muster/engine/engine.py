@@ -286,11 +286,13 @@ class Engine:
     async def list_decisions(
         self, cluster: str, selection: DecisionFilter, before_revision: int | None, limit: int
     ) -> list[DecisionRecord]:
-        await self._service(cluster).durable()
+        service = self._service(cluster)
+        unit = None if selection.unit is None else scheduling.unit_named(service, selection.unit)
+        await service.durable()
         return await asyncio.to_thread(
             lambda: self._store.list_decisions(
                 cluster,
-                unit=selection.unit,
+                unit=unit,
                 codes=selection.codes,
                 from_us=selection.from_us,
                 to_us=selection.to_us,

@@ -43,6 +43,14 @@ def root_in(state: ClusterState, named: ObjectKey) -> Root:
     return unit_of_pod(state, found)
 
 
+def unit_named(service: ClusterService, named: ObjectKey) -> ObjectKey:
+    """The unit that an object belongs to; what is none of ours, or is gone, is itself what was decided on if anything was."""
+    try:
+        return root_of(service, named).key
+    except (NotFoundError, FailedPreconditionError):
+        return named
+
+
 LastDecision = Callable[[ObjectKey], Awaitable[DecisionRecord | None]]
 
 
