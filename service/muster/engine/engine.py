@@ -179,7 +179,7 @@ class Engine:
         summaries = []
         for name, service in sorted(self._registry.services.items()):
             objects = service.cluster.state.objects
-            counts = {kind: len(objects[kind]) for kind in KINDS}
+            counts = {kind: len(objects[kind]) for kind in KINDS if objects[kind]}
             summaries.append(ClusterSummary(name, service.cluster.state.revision, counts))
         for service in list(self._registry.services.values()):
             await service.durable()
