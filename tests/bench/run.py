@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import os
+import signal
 import sys
 import time
 import traceback
@@ -28,13 +29,14 @@ def main(arguments: Sequence[str]) -> int:
     """Run what was asked for; 1 if a row broke."""
     options = _options(arguments)
     rows = chosen(options.only)
-    if options.list:
-        for row in rows:
-            say(f"{row.name}: {row.unit}, against {row.baseline}")
-        return 0
     if not rows:
         say(f"no row matches {options.only!r}")
         return 2
+    if options.list:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # whoever reads may have seen enough
+        for row in rows:
+            say(f"{row.name}: {row.unit}, against {row.baseline}")
+        return 0
     busy_before = os.getloadavg()[0]
     figures = figures_of(rows, options.out)
     console().print(table(figures))
@@ -64,15 +66,23 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description="Measures what Muster takes, against targets and plain forms."
     )
-    parser.add_argument("--out", type=Path, help="write the figures as JSON")
+    parser.add_argument("--out", type=new_file, help="write the figures as JSON")
     parser.add_argument(
         "--only", default="", help="rows whose name contains this, or matches it as a shell pattern"
     )
     parser.add_argument(
-        "--picture", type=Path, help="where to draw the growth curves; beside the JSON unless given"
+        "--picture", type=new_file, help="where to draw the growth curves; beside the JSON unless given"
     )
     parser.add_argument("--list", action="store_true", help="say which rows there are, and measure nothing")
     return parser.parse_args(arguments)
+
+
+def new_file(text: str) -> Path:
+    """A path that can be written to, as an option: what was measured for half an hour should not be lost."""
+    path = Path(text)
+    if path.is_dir() or not path.parent.is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is no file in a folder that exists")
+    return path
 
 
 def chosen(pattern: str, rows: Iterable[Row] = ROWS) -> list[Row]:

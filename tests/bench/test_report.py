@@ -1,6 +1,8 @@
 """What a run shows: verdicts and ratios that read the same for times and rates, JSON as documented, curves that are drawn."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +12,7 @@ from tests.bench.catalogue import ROWS
 from tests.bench.place import Place, opened_place
 from tests.bench.report import draw_growth, write_json
 from tests.bench.row import Curve, Figure, Measured, Row
-from tests.bench.run import attempted, chosen
+from tests.bench.run import attempted, chosen, main
 from tests.bench.stopwatch import exponent, percentile
 
 
@@ -93,3 +95,24 @@ def test_a_row_that_breaks_is_told_and_leaves_the_others_alone(capsys: pytest.Ca
         assert attempted(Row("broken", "ms", broken, "nothing"), place) is None
 
     assert "no such luck" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("option", ["--out", "--picture"])
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(option: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--only", "placement/hopeless-gang", option, "no/such/folder/file"])
+
+    assert ended.value.code == 2
+
+
+def test_no_row_is_a_fault(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--only", "nothing-like-this"]) == 2
+    assert "no row matches" in capsys.readouterr().out
+
+
+def test_a_list_that_nobody_reads_to_its_end_ends_quietly() -> None:
+    command = f"{sys.executable} -m tests.bench.run --list | true"
+
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
+
+    assert done.stderr == ""

@@ -22,7 +22,7 @@ from rich.table import Table
 from muster.v1.object_pb2 import Object
 from tests.bench.place import Place, opened_place
 from tests.bench.report import console
-from tests.bench.run import is_chosen, say
+from tests.bench.run import is_chosen, new_file, say
 from tests.bench.served import WITH_RECEIVER, Served, served
 from tests.endtoend.service import gang
 from tests.load.ending import ending
@@ -85,6 +85,9 @@ def main(arguments: Sequence[str]) -> int:
     """Run what was asked for; 1 if a call failed."""
     options = _options(arguments)
     cases = [case for case in all_cases() if is_chosen(case.name, options.only)]
+    if not cases:
+        say(f"no case matches {options.only!r}")
+        return 2
     programs = Programs(options.ghz.resolve(), options.gangs.resolve())
     with opened_place() as place:
         outcomes = [asyncio.run(loaded(place, case, programs, options.seconds)) for case in cases]
@@ -99,14 +102,21 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Loads a service with calls from many connections.")
     parser.add_argument("--ghz", type=Path, required=True, help="the program")
     parser.add_argument("--gangs", type=Path, required=True, help="clients/go/cmd/gangs, built")
-    parser.add_argument("--out", type=Path, help="write the figures as JSON")
+    parser.add_argument("--out", type=new_file, help="write the figures as JSON")
     parser.add_argument(
         "--only",
         default="",
         help="cases whose name contains this, or matches it as a shell pattern: apply-gang/tcp/16",
     )
-    parser.add_argument("--seconds", type=int, default=SECONDS, help="how long each case may take")
+    parser.add_argument("--seconds", type=bounded, default=SECONDS, help="how long each case may take")
     return parser.parse_args(arguments)
+
+
+def bounded(text: str) -> int:
+    """A number of seconds, as an option: to ghz none at all means without end."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of seconds from 1")
+    return int(text)
 
 
 def all_cases() -> Iterator[Case]:

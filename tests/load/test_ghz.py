@@ -7,7 +7,7 @@ import pytest
 
 from muster.v1 import cluster_service_pb2, scheduler_service_pb2
 from tests.load.ghz import CONFIGURATIONS, LoadRun, report_of
-from tests.load.run import all_cases
+from tests.load.run import all_cases, main
 
 METHODS = {
     f"{service.full_name}/{method.name}"
@@ -40,6 +40,25 @@ def test_a_run_is_bounded_in_time_and_waits_for_calls_in_work() -> None:
     arguments = LoadRun(CONFIGURATIONS / "get.json", "127.0.0.1:1", 16, 5).arguments()
 
     assert " ".join(arguments).count("--max-duration 5s --duration-stop wait") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["--seconds", "0"], id="no end"),
+        pytest.param(["--seconds", "-1"], id="ended before"),
+        pytest.param(["--seconds", "1.5"], id="no whole number"),
+        pytest.param(["--out", "no/such/folder/file.json"], id="nowhere to write"),
+        pytest.param(["--only", "nothing-like-this"], id="no case"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_before_anything_runs(arguments: list[str]) -> None:
+    try:
+        status: object = main(["--ghz", "ghz", "--gangs", "gangs", *arguments])
+    except SystemExit as ended:
+        status = ended.code
+
+    assert status == 2
 
 
 def test_a_report_counts_every_status_but_ok_as_an_error() -> None:
