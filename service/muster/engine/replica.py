@@ -31,6 +31,8 @@ from muster.model.variations import variation, varied
 
 SLICE = 200
 MOST_BEHIND = 50_000
+MOST_UNREAD = 20_000
+"""So many changed objects are brought into the arrays of a replica though nobody asks: they would pile up."""
 _POD_FIELDS = tuple(field.name for field in fields(Pod) if field.init)
 _values_of = attrgetter(*_POD_FIELDS)
 _made = variation(Pod, *_POD_FIELDS)
@@ -190,6 +192,7 @@ class Replica:
         self.cluster = Cluster(head.name, 0, names)
         self._head = head
         self._objects: list[ClusterObject] = []
+        self._unread = 0
 
     def add(self, pickled: bytes) -> None:
         """A slice of the first state's objects."""
@@ -203,8 +206,14 @@ class Replica:
 
     def follow(self, writes: ClusterWrites) -> None:
         """Do what a transaction did, unless the first state had it already."""
-        if writes.revision >= self.cluster.state.revision:
-            follow(self.cluster, writes)
+        if writes.revision < self.cluster.state.revision:
+            return
+        follow(self.cluster, writes)
+        changed = len(writes.puts) + len(writes.removed)
+        self._unread += changed
+        # A part that has objects is followed by others of its transaction, and may speak of what they bring.
+        if not changed and self._unread > MOST_UNREAD:
+            self._flush()
 
     def learn(self, signatures: Iterable[Signature]) -> None:
         """Give the same indexes to signatures as the cluster that is followed."""
@@ -215,7 +224,11 @@ class Replica:
         self.cluster.failed_bindings.take_over(unstored.failed_bindings)
         held = self.cluster.reservations
         held.current, held.now_us = unstored.reservation
+        self._flush()
+
+    def _flush(self) -> None:
         self.cluster.feed.flush()
+        self._unread = 0
 
 
 def follow(cluster: Cluster, writes: ClusterWrites) -> None:
