@@ -48,6 +48,13 @@ def is_gone(pid: int) -> bool:
     return False
 
 
+def until_there_is_a_group(service: Service, cluster: str) -> None:
+    until = time.monotonic() + CALL_SECONDS
+    while not service.objects("PodGroup", cluster):
+        assert time.monotonic() < until
+        time.sleep(POLL_SECONDS)
+
+
 def until_it_answers(service: Service) -> None:
     """Wait until there is somebody to call again; the first call may go to who is not there any more."""
     until = time.monotonic() + CALL_SECONDS
@@ -102,8 +109,7 @@ def test_calls_that_a_dead_receiver_had_hold_nothing_up(service: Service) -> Non
     request = pb.ApplyRequest(cluster="c", objects=gang("waits", 2))
     request.wait.FromSeconds(60)
     waiting = service.cluster.Apply.future(request, timeout=CALL_SECONDS)
-    while not service.objects("PodGroup", "c"):
-        time.sleep(POLL_SECONDS)
+    until_there_is_a_group(service, "c")
 
     os.kill(receiver_of(service), signal.SIGKILL)
     with pytest.raises(grpc.RpcError) as lost:

@@ -390,7 +390,7 @@ class SchedulingEngine(Protocol):
     async def list_decisions(
         self, cluster: str, selection: DecisionFilter, before_revision: int | None, limit: int
     ) -> list[DecisionRecord]:
-        """Newest first, those with a smaller revision than `before_revision`."""
+        """Newest first, those with a smaller revision than `before_revision`; any member may stand for the unit."""
         ...
 
     def profile_names(self) -> Sequence[str]: ...

@@ -27,13 +27,20 @@ def test_a_length_has_seconds_and_nanoseconds() -> None:
     assert length == Duration(seconds=1, nanos=500_000_000)
 
 
-@pytest.mark.parametrize("us", [0, 1, 1_700_000_000_123_456, -1])
-def test_a_moment_is_written_into_a_message_as_it_is_made(us: int) -> None:
-    moment = Timestamp(seconds=7, nanos=7)
+@pytest.mark.parametrize(
+    ("us", "moment"),
+    [
+        (0, Timestamp()),
+        (1_700_000_000_123_456, Timestamp(seconds=1_700_000_000, nanos=123_456_000)),
+        (-1, Timestamp(seconds=-1, nanos=999_999_000)),
+    ],
+)
+def test_what_is_written_takes_the_place_of_what_was_there(us: int, moment: Timestamp) -> None:
+    written = Timestamp(seconds=7, nanos=7)
 
-    write_time(us, moment)
+    write_time(us, written)
 
-    assert moment == to_timestamp(us)
+    assert written == moment
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,9 @@ _MOST_NANOS = 999_999_999
 
 def to_timestamp(us: int) -> Timestamp:
     """The moment as a message; negative ones are before the epoch."""
-    return Timestamp(seconds=us // _MICROSECONDS, nanos=us % _MICROSECONDS * 1000)
-
-
-def to_duration(us: int) -> Duration:
-    """A length of time, 0 or more, as a message."""
-    return Duration(seconds=us // _MICROSECONDS, nanos=us % _MICROSECONDS * 1000)
+    moment = Timestamp()
+    write_time(us, moment)
+    return moment
 
 
 def write_time(us: int, message: Timestamp | Duration) -> None:
